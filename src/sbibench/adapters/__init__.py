@@ -1,0 +1,1 @@
+"""One file, one algorithm of an outside toolbox."""

@@ -1,0 +1,1 @@
+"""One file, one algorithm: each defines `ALGORITHM`, a frozen dataclass of settings."""

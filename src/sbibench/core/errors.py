@@ -1,0 +1,37 @@
+"""Everything that can go wrong by design, each with a status that a record can carry."""
+
+from typing import ClassVar
+
+
+class SbibenchError(Exception):
+    """Something failed in a way that is understood; the message says what and how to mend it."""
+
+    status: ClassVar[str] = "failed"
+
+
+class UsageError(SbibenchError, ValueError):
+    """The caller asked for something that does not exist or makes no sense."""
+
+
+class BudgetExceededError(SbibenchError):
+    """More simulations were asked for than the budget allows; none of them was run."""
+
+    status = "budget_exceeded"
+
+
+class DeadlineError(SbibenchError):
+    """The time allowed for the run is over."""
+
+    status = "timeout"
+
+
+class InvalidSimulationsError(SbibenchError):
+    """Simulations came out NaN or infinite, and the algorithm does not accept that."""
+
+
+class SamplingError(SbibenchError):
+    """A sampler reached its cap before it had all the samples asked for."""
+
+
+class NoReferenceError(SbibenchError):
+    """The true posterior of this task and observation is not available."""

@@ -1,0 +1,36 @@
+"""What an algorithm returns, and what an algorithm is."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from sbibench.core.problem import Problem
+
+Info = dict[str, float | int | str | bool]
+"""Facts about a fit for the record: epochs, losses, acceptance rate, leakage, ..."""
+
+
+@runtime_checkable
+class Posterior(Protocol):
+    """Samples of an approximate posterior, by default at the x_obs that it was fitted for.
+
+    A posterior that knows its density has `log_prob(thetas, x=None) -> [n]` as well.
+    """
+
+    amortized: bool
+    """Whether it may be asked at another x than the one it was fitted for."""
+
+    info: Info
+
+    def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
+        """Draw n samples [n, d], float32, inside the prior's support."""
+        ...
+
+
+class Algorithm(Protocol):
+    """A frozen dataclass of settings that turns a problem into a posterior."""
+
+    def fit(self, key: PRNGKeyArray, problem: Problem) -> Posterior:
+        """Infer the posterior; everything random comes from the key."""
+        ...

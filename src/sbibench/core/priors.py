@@ -1,0 +1,109 @@
+"""What algorithms ask of a prior, on top of what numpyro gives.
+
+A prior is a numpyro distribution over one vector θ [d]: event shape (d,), batch shape ().
+Functions of many rows take and return NumPy arrays and compile once per prior.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from numpyro.distributions import Distribution
+from numpyro.distributions.transforms import biject_to
+
+from sbibench.core.blocks import map_rows
+from sbibench.core.errors import UsageError
+
+
+def check_prior(prior: Distribution) -> None:
+    """Raise `UsageError` unless `prior` is a distribution over one vector."""
+    if not isinstance(prior, Distribution):
+        raise UsageError(f"a prior is a numpyro distribution, not {type(prior).__name__}")
+    if prior.batch_shape != () or len(prior.event_shape) != 1:
+        raise UsageError(
+            f"a prior has batch shape () and event shape (d,), this one has {prior.batch_shape} "
+            f"and {prior.event_shape}; call .to_event(1) on a distribution over d numbers"
+        )
+
+
+def inside(prior: Distribution, theta: Float[Array, " d"]) -> Bool[Array, ""]:
+    """Return whether θ [d] lies in the prior's support; pure JAX."""
+    return jnp.asarray(prior.support(theta))
+
+
+def log_prob(prior: Distribution, theta: Float[Array, " d"]) -> Float[Array, ""]:
+    """Return the log density of the prior at θ [d], -inf outside its support; pure JAX.
+
+    Outside the support the density is evaluated at a point inside, so that gradients stay finite.
+    """
+    ok = inside(prior, theta)
+    somewhere = biject_to(prior.support)(jnp.zeros(prior.event_shape, theta.dtype))
+    return jnp.where(ok, prior.log_prob(jnp.where(ok, theta, somewhere)), -jnp.inf)
+
+
+def to_support(prior: Distribution, u: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Map u [d] in R^d into the prior's support (numpyro's bijection); pure JAX."""
+    theta: Array = biject_to(prior.support)(u)
+    return theta
+
+
+def from_support(prior: Distribution, theta: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Map θ [d] inside the prior's support to R^d, the inverse of `to_support`; pure JAX."""
+    u: Array = biject_to(prior.support).inv(theta)
+    return u
+
+
+def log_prob_unconstrained(prior: Distribution, u: Float[Array, " d"]) -> Float[Array, ""]:
+    """Return the log density of u = `from_support`(θ), with θ from the prior; pure JAX."""
+    bijection = biject_to(prior.support)
+    theta = bijection(u)
+    density: Array = prior.log_prob(theta) + bijection.log_abs_det_jacobian(u, theta)
+    return density
+
+
+class Rows:
+    """The functions above for many rows at once, compiled once per prior: see `rows`."""
+
+    def __init__(self, prior: Distribution) -> None:
+        def bound(function: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda theta: function(prior, theta)
+
+        self.prior = prior
+        self._sample = lambda key: prior.sample(key)
+        self._inside = bound(inside)
+        self._log_prob = bound(log_prob)
+        self._to_support = bound(to_support)
+        self._from_support = bound(from_support)
+
+    def sample(self, key: PRNGKeyArray, n: int) -> np.ndarray:
+        """Draw n samples [n, d]; the first rows do not depend on n."""
+        return np.asarray(map_rows(self._sample, key=key, n=n))
+
+    def inside(self, thetas: Any) -> np.ndarray:
+        """Return which rows of θ [n, d] lie in the support, bool [n]."""
+        return np.asarray(map_rows(self._inside, thetas))
+
+    def log_prob(self, thetas: Any) -> np.ndarray:
+        """Return the log densities [n] of rows θ [n, d]."""
+        return np.asarray(map_rows(self._log_prob, thetas))
+
+    def to_support(self, us: Any) -> np.ndarray:
+        """Map rows u [n, d] from R^d into the support."""
+        return np.asarray(map_rows(self._to_support, us))
+
+    def from_support(self, thetas: Any) -> np.ndarray:
+        """Map rows θ [n, d] from the support to R^d."""
+        return np.asarray(map_rows(self._from_support, thetas))
+
+
+_KNOWN: dict[int, Rows] = {}
+
+
+def rows(prior: Distribution) -> Rows:
+    """Return the functions of many rows that belong to this prior object, made once."""
+    if id(prior) not in _KNOWN:  # Rows keeps the prior alive, so its id stays its own
+        _KNOWN[id(prior)] = Rows(prior)
+    return _KNOWN[id(prior)]

@@ -1,0 +1,52 @@
+"""What an algorithm may see of a task: no likelihood, no truth, no reference."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpyro.distributions import Distribution
+
+from sbibench.core.deadline import Deadline
+from sbibench.core.errors import UsageError
+from sbibench.core.priors import check_prior
+from sbibench.core.simulator import Simulator
+
+Progress = Callable[[str, int, int | None], None]
+"""(stage, done, total or None): called between pieces of work."""
+
+
+def _silent(stage: str, done: int, total: int | None) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An inference problem: prior, simulator, one observation x_obs [p] (float32)."""
+
+    prior: Distribution
+    simulator: Simulator
+    x_obs: np.ndarray
+    progress: Progress = field(default=_silent)
+
+    def __post_init__(self) -> None:
+        check_prior(self.prior)
+        if self.x_obs.ndim != 1:
+            raise UsageError(f"x_obs is one vector [p], its shape is {self.x_obs.shape}")
+        if not np.isfinite(self.x_obs).all():
+            where = np.flatnonzero(~np.isfinite(self.x_obs)).tolist()
+            raise UsageError(f"x_obs is not finite at index {where}; replace or remove these values")
+
+    @property
+    def d(self) -> int:
+        """The number of parameters."""
+        return int(self.prior.event_shape[0])
+
+    @property
+    def p(self) -> int:
+        """The number of data values."""
+        return len(self.x_obs)
+
+    @property
+    def deadline(self) -> Deadline:
+        """When to stop."""
+        return self.simulator.deadline

@@ -1,0 +1,71 @@
+"""Tasks, algorithms and metrics by name: one file each, and the file's name is the name.
+
+Listing a kind imports nothing; getting one imports its module alone. Packages from outside add
+theirs through the entry point groups `sbibench.tasks`, `sbibench.algorithms`, `sbibench.metrics`,
+and anybody's own object is reached as `module:name`.
+"""
+
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from importlib import metadata, util
+from typing import Any
+
+from sbibench.core.errors import UsageError
+from sbibench.core.names import unknown
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of thing: the folder its files lie in and the constant each file defines."""
+
+    what: str
+    folder: str
+    constant: str
+
+    def _outside(self) -> dict[str, metadata.EntryPoint]:
+        group = self.folder
+        return {point.name: point for point in metadata.entry_points(group=group)}
+
+    def _inside(self) -> list[str]:
+        spec = util.find_spec(self.folder)
+        places = spec.submodule_search_locations if spec else None
+        return [m.name for m in pkgutil.iter_modules(places) if not m.name.startswith("_")]
+
+    def names(self) -> list[str]:
+        """Return all registered names, sorted; nothing is imported."""
+        return sorted({*self._inside(), *self._outside()})
+
+    def get(self, name: str) -> Any:
+        """Return what is registered under `name`, or the object at `module:name`.
+
+        Raises
+        ------
+        UsageError
+            If there is no such thing.
+        """
+        if ":" in name:
+            return self._at(name)
+        if name in self._inside():
+            return getattr(importlib.import_module(f"{self.folder}.{name}"), self.constant)
+        outside = self._outside()
+        if name not in outside:
+            raise unknown(self.what, name, self.names())
+        return outside[name].load()
+
+    def _at(self, address: str) -> Any:
+        module, _, attribute = address.partition(":")
+        try:
+            found = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module.split(".")[0] and error.name != module:
+                raise
+            raise UsageError(f"no module {module!r} can be imported for {address!r}") from error
+        if not hasattr(found, attribute):
+            raise unknown(f"object in {module}", attribute, [n for n in vars(found) if n[0] != "_"])
+        return getattr(found, attribute)
+
+
+TASKS = Kind("task", "sbibench.tasks", "TASK")
+ALGORITHMS = Kind("algorithm", "sbibench.algorithms", "ALGORITHM")
+METRICS = Kind("metric", "sbibench.metrics", "METRIC")

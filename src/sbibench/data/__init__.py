@@ -1,0 +1,1 @@
+"""Observations, references and published figures that ship with the package."""

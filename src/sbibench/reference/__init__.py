@@ -1,0 +1,1 @@
+"""Ways to obtain the true posterior."""
