@@ -79,8 +79,20 @@ class Rows:
         self._from_support = bound(from_support)
 
     def sample(self, key: PRNGKeyArray, n: int) -> np.ndarray:
-        """Draw n samples [n, d]; the first rows do not depend on n."""
-        return np.asarray(map_rows(self._sample, key=key, n=n))
+        """Draw n samples [n, d], float32; the first rows do not depend on n."""
+        return self.single(map_rows(self._sample, key=key, n=n))
+
+    def single(self, thetas: Any) -> np.ndarray:
+        """Round rows θ [n, d] to float32 so that none inside the support is rounded out of it.
+
+        A box that ends at 0.1, say, has its edge between two float32 numbers.
+        """
+        rounded = np.asarray(thetas).astype(np.float32)
+        out = ~self.inside(rounded)
+        if out.any():
+            middle = self.to_support(np.zeros((1, rounded.shape[1]))).astype(np.float32)
+            rounded[out] = np.nextafter(rounded[out], middle)
+        return rounded
 
     def inside(self, thetas: Any) -> np.ndarray:
         """Return which rows of θ [n, d] lie in the support, bool [n]."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpyro.distributions import Distribution
@@ -32,9 +33,7 @@ class Problem:
         check_prior(self.prior)
         if self.x_obs.ndim != 1:
             raise UsageError(f"x_obs is one vector [p], its shape is {self.x_obs.shape}")
-        if not np.isfinite(self.x_obs).all():
-            where = np.flatnonzero(~np.isfinite(self.x_obs)).tolist()
-            raise UsageError(f"x_obs is not finite at index {where}; replace or remove these values")
+        checked_x(self.x_obs, self.x_obs)
 
     @property
     def d(self) -> int:
@@ -50,3 +49,14 @@ class Problem:
     def deadline(self) -> Deadline:
         """When to stop."""
         return self.simulator.deadline
+
+
+def checked_x(x: Any, like: np.ndarray) -> np.ndarray:
+    """Return x as a finite float32 vector of the same length as `like`, or raise `UsageError`."""
+    x = np.asarray(x, np.float32)
+    if x.shape != like.shape:
+        raise UsageError(f"x has shape {x.shape}, it must be {like.shape}")
+    if not np.isfinite(x).all():
+        where = np.flatnonzero(~np.isfinite(x)).tolist()
+        raise UsageError(f"x is not finite at index {where}; replace or remove these values")
+    return x

@@ -1,0 +1,13 @@
+"""The simulations nearest to the observation."""
+
+import numpy as np
+
+
+def nearest(xs: np.ndarray, x_obs: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices and l2 distances of the `count` rows of x [n, p] nearest to x_obs [p].
+
+    Nearest first; rows at the same distance keep their order.
+    """
+    distances = np.linalg.norm(xs.astype(np.float64) - x_obs.astype(np.float64), axis=1)
+    index = np.argsort(distances, kind="stable")[:count]
+    return index, distances[index]

@@ -1,0 +1,43 @@
+"""Affine scaling to zero mean and unit deviation, which networks need."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+
+class Standardizer(NamedTuple):
+    """z = (v - mean) / scale per coordinate; a pytree of two float32 vectors [k]."""
+
+    mean: Any
+    scale: Any
+
+    @classmethod
+    def fit(cls, rows: np.ndarray) -> "Standardizer":
+        """Return the scaling for rows [n, k]; a constant column is centred and not divided."""
+        rows = rows.astype(np.float64)
+        scale = rows.std(0)
+        constant = scale <= 1e-12 * np.abs(rows).max(0, initial=0.0)
+        return cls(
+            rows.mean(0).astype(np.float32), np.where(constant, 1.0, scale).astype(np.float32)
+        )
+
+    def forward(self, v: Float[Array, " k"]) -> Float[Array, " k"]:
+        """Return z [k] of v [k]."""
+        z: Array = (v - self.mean) / self.scale
+        return z
+
+    def inverse(self, z: Float[Array, " k"]) -> Float[Array, " k"]:
+        """Return v [k] of z [k]."""
+        v: Array = z * self.scale + self.mean
+        return v
+
+    def log_det(self) -> Float[Array, ""]:
+        """Return log |det dz/dv|."""
+        return -jnp.sum(jnp.log(self.scale))
+
+
+def constant_columns(rows: np.ndarray) -> list[int]:
+    """Return the indices of the columns of rows [n, k] that hold one value only."""
+    return [int(i) for i in np.flatnonzero((rows == rows[:1]).all(0))]
