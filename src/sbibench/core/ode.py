@@ -29,8 +29,8 @@ TOLERANCE = 5e-6
 STRICT = 1e-7
 """Tolerance per step of the adaptive solver, absolute and relative."""
 
-GROUP = 128
-"""Rows that the adaptive solver takes at a time: few pay each step's overhead, many wait for one."""
+GROUP = 64
+"""Rows that the adaptive solver takes at a time: few pay for each step, many wait for one."""
 
 MAX_STEPS = 8192
 """Steps after which the adaptive solver gives up: the solution is NaN."""
@@ -148,14 +148,15 @@ def _fixed_steps(
         k2 = rate(y + h / 2 * k1, last)
         k3 = rate(y + h / 2 * k2, last)
         k4 = rate(y + h * k3, last)
-        return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        after: Array = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        return after
 
     def interval(y: Array, length: Array) -> tuple[Array, Array]:
         y = jax.lax.fori_loop(0, steps, lambda _, y: step(y, length / steps), y)
         return y, y
 
     start = jnp.tile(jnp.array(problem.start)[:, None], (1, len(thetas)))
-    ys = jax.lax.scan(interval, start, np.diff(problem.times))[1]
+    ys = jax.lax.scan(interval, start, jnp.diff(jnp.array(problem.times)))[1]
     return jnp.moveaxis(jnp.concatenate([start[None], ys]), -1, 0)
 
 
@@ -193,7 +194,7 @@ def _adaptive(problem: InitialValueProblem, theta: Float[Array, " d"]) -> Float[
         None,
         jnp.array(problem.start),
         theta,
-        saveat=diffrax.SaveAt(ts=times),
+        saveat=diffrax.SaveAt(ts=jnp.array(times)),
         stepsize_controller=diffrax.PIDController(
             rtol=STRICT, atol=STRICT, dtmin=1e-12 * span, force_dtmin=False
         ),

@@ -3,27 +3,19 @@
 x ~ N(θ, 0.1 I), θ ~ N(0, 0.1 I); 0.1 is a variance. Source: Lueckmann et al. 2021, task T.1.
 """
 
-import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-from jax import random
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from sbibench.core import observations
+from sbibench.core.models.gaussian_linear import VARIANCE, D, log_likelihood, simulate
 from sbibench.core.task import Task
-
-D = 10
-VARIANCE = 0.1
+from sbibench.reference.gaussian import gaussian
 
 
-def simulate(key: PRNGKeyArray, theta: Float[Array, " d"]) -> Float[Array, " p"]:
-    """Draw x [10] given θ [10]."""
-    return theta + np.sqrt(VARIANCE) * random.normal(key, (D,))
-
-
-def log_likelihood(theta: Float[Array, " d"], x: Float[Array, " p"]) -> Float[Array, ""]:
-    """Return log N(x; θ, 0.1 I)."""
-    return -0.5 * jnp.sum((x - theta) ** 2) / VARIANCE - 0.5 * D * np.log(2 * np.pi * VARIANCE)
+def reference(key: PRNGKeyArray, x: np.ndarray, n: int) -> np.ndarray:
+    """Draw n samples [n, 10] of the posterior, N(x/2, 0.05 I)."""
+    return gaussian(key, x / 2, np.full(D, np.sqrt(VARIANCE / 2)), n)
 
 
 OBSERVATIONS, THETAS_TRUE = observations.load("gaussian_linear")
@@ -35,6 +27,7 @@ TASK = Task(
     prior=dist.Normal(np.zeros(D), np.full(D, np.sqrt(VARIANCE))).to_event(1),
     simulate=simulate,
     log_likelihood=log_likelihood,
+    reference=reference,
     parameter_names=tuple(f"theta_{i + 1}" for i in range(D)),
     data_names=tuple(f"x_{i + 1}" for i in range(D)),
     observations=OBSERVATIONS,
