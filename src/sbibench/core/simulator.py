@@ -1,5 +1,6 @@
 """The simulator as an algorithm sees it: batched, counted, bounded in number and in time."""
 
+import time
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -68,6 +69,7 @@ class Simulator:
         self.deadline = deadline
         self.calls = 0
         self.invalid = 0
+        self.seconds = 0.0
 
     @property
     def left(self) -> int:
@@ -96,7 +98,7 @@ class Simulator:
                 f"{n} simulations asked for, {self.left} of {self.budget} are left"
             )
         xs, valid = np.empty((n, p), np.float32), np.empty(n, bool)
-        done = 0
+        done, start = 0, time.perf_counter()
         with np.errstate(over="ignore"):  # what float32 cannot hold is invalid
             for block in row_blocks(self._simulate, thetas.astype(np.float64), key=key):
                 rows = slice(done, done + len(block))
@@ -105,6 +107,8 @@ class Simulator:
                 done += len(block)
                 self.calls += len(block)
                 self.invalid += int((~valid[rows]).sum())
+                self.seconds += time.perf_counter() - start
+                start = time.perf_counter()
                 if done < n:
                     self.deadline.check(f"simulating, {done} of {n} rows done")
         return Simulations(thetas.astype(np.float32), xs, valid)

@@ -1,0 +1,87 @@
+"""The identity of a run, and all that is known of it afterwards."""
+
+import hashlib
+from typing import Any, Literal
+
+import msgspec
+
+Status = Literal["done", "failed", "timeout", "out_of_memory", "budget_exceeded", "skipped"]
+
+
+class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be run: its hash names its files, and the same spec gives the same samples.
+
+    Attributes
+    ----------
+    task, task_version
+        The task and the version of it.
+    algorithm, settings
+        The algorithm and its settings in full, nested plain values.
+    label
+        What tables call the algorithm with these settings; not part of the identity.
+    budget, observation, seed
+        Simulations allowed, number of the observation, and what all randomness comes from.
+    samples
+        How many samples of the posterior are drawn.
+    """
+
+    task: str
+    task_version: int
+    algorithm: str
+    settings: dict[str, Any]
+    label: str
+    budget: int
+    observation: int
+    seed: int
+    samples: int = 10_000
+
+    @property
+    def id(self) -> str:
+        """Return the hash of everything but the label, 16 hexadecimal digits."""
+        identity = {k: getattr(self, k) for k in self.__struct_fields__ if k != "label"}
+        return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).hexdigest()[:16]
+
+    def __str__(self) -> str:
+        """Return a short name for messages."""
+        return (
+            f"{self.label} on {self.task}, observation {self.observation}, "
+            f"budget {self.budget}, seed {self.seed}"
+        )
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a run.
+
+    Attributes
+    ----------
+    spec
+        What was run.
+    status, reason
+        How it ended, in one word and in words.
+    calls, invalid
+        Simulations run, and how many of them were not finite.
+    seconds
+        Wall-clock time of the stages simulate, fit (without simulating), sample, metrics; `compile`
+        is the part of them that went into compilation.
+    metrics, missing
+        Values by metric, and for the metrics that have none the reason.
+    info
+        What the algorithm reports of itself.
+    versions, machine
+        Of the package, the libraries and Python; what it ran on.
+    finished
+        When, UTC, ISO 8601.
+    """
+
+    spec: RunSpec
+    status: Status
+    reason: str
+    calls: int = 0
+    invalid: int = 0
+    seconds: dict[str, float] = {}
+    metrics: dict[str, float] = {}
+    missing: dict[str, str] = {}
+    info: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    machine: dict[str, Any] = {}
+    finished: str = ""

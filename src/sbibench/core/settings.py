@@ -1,0 +1,81 @@
+"""From names and values, as in a file or on a command line, to a frozen dataclass of settings."""
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from sbibench.core.errors import UsageError
+from sbibench.core.names import unknown
+
+
+def _fields(cls: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(cls)
+    return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
+
+
+def leaves(cls: Any, prefix: str = "") -> dict[str, Any]:
+    """Return the dotted names of all settings of a dataclass and their types."""
+    found: dict[str, Any] = {}
+    for name, kind in _fields(cls).items():
+        if dataclasses.is_dataclass(kind):
+            found |= leaves(kind, f"{prefix}{name}.")
+        else:
+            found[prefix + name] = kind
+    return found
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        key = prefix + name.replace("-", "_")
+        flat |= _flat(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
+    return flat
+
+
+def build(cls: Any, values: Mapping[str, Any], what: str, *, text: bool = False) -> Any:
+    """Return an instance of the dataclass `cls` with these settings.
+
+    Parameters
+    ----------
+    cls
+        A dataclass; its fields may be dataclasses in turn.
+    values
+        Nested or dotted names; the last part alone is enough where it is unique
+        (`hidden` for `flow.hidden`).
+    what
+        Whose settings these are, for messages.
+    text
+        Whether values are strings to be converted, as from a command line.
+
+    Raises
+    ------
+    UsageError
+        If a name is unknown or ambiguous, or a value is of the wrong type or out of range.
+    """
+    known = leaves(cls)
+    nested: dict[str, Any] = {}
+    for name, value in _flat(values).items():
+        ends = [path for path in known if path == name or path.endswith(f".{name}")]
+        if name not in known and len(ends) != 1:
+            if ends:
+                raise UsageError(f"{what}: {name!r} may be {' or '.join(ends)}; write it in full")
+            raise unknown(f"setting of {what}", name, known)
+        *parents, leaf = (name if name in known else ends[0]).split(".")
+        at = nested
+        for parent in parents:
+            at = at.setdefault(parent, {})
+        at[leaf] = value
+    try:
+        return msgspec.convert(nested, cls, strict=not text)
+    except msgspec.ValidationError as error:
+        message = str(error).replace(" - at `$.", " at `").replace(" - at `$`", "")
+        raise UsageError(f"settings of {what}: {message}") from error
+
+
+def as_dict(settings: Any) -> dict[str, Any]:
+    """Return all settings of a dataclass, nested, as plain values."""
+    plain: dict[str, Any] = msgspec.to_builtins(settings)
+    return plain

@@ -1,0 +1,30 @@
+"""From the table of all runs to the table that people read: one row per cell of the benchmark."""
+
+import polars as pl
+
+CELL = ["task", "label", "budget"]
+
+
+def summary(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per task, algorithm and budget: counts, and mean and spread of each metric.
+
+    Columns: task, label, budget, runs, failed, and for every `metric.*` of `runs` its mean
+    `METRIC` and its standard deviation over observations and seeds `METRIC.sd` (null for one run),
+    and `seconds`, the mean time of fitting, simulating and sampling.
+    """
+    metrics = [c for c in runs.columns if c.startswith("metric.")]
+    stages = [f"seconds.{s}" for s in ("fit", "simulate", "sample")]
+    present = [s for s in stages if s in runs.columns]
+    return (
+        runs.group_by(CELL)
+        .agg(
+            pl.len().alias("runs"),
+            (pl.col("status") != "done").sum().alias("failed"),
+            *(pl.col(m).mean().alias(m.removeprefix("metric.")) for m in metrics),
+            *(pl.col(m).std().alias(f"{m.removeprefix('metric.')}.sd") for m in metrics),
+            (pl.sum_horizontal(present) if present else pl.lit(None, pl.Float64))
+            .mean()
+            .alias("seconds"),
+        )
+        .sort(CELL)
+    )

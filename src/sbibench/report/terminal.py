@@ -1,0 +1,54 @@
+"""Tables for a terminal."""
+
+import polars as pl
+from rich.table import Table
+
+_LIMITS = ((0.6, "green"), (0.8, "yellow"), (1.01, "red"))
+
+
+def _c2st(value: float | None) -> str:
+    if value is None:
+        return "[dim]-[/]"
+    colour = next(colour for limit, colour in _LIMITS if value < limit)
+    return f"[{colour}]{value:.3f}[/]"
+
+
+def benchmark_table(cells: pl.DataFrame) -> Table:
+    """Return the summary of a campaign as a table: C2ST 0.5 is perfect, 1 is as bad as can be."""
+    shown = Table(title="Mean over observations and seeds (C2ST: 0.5 is best, 1 is worst)")
+    metrics = [c.removesuffix(".sd") for c in cells.columns if c.endswith(".sd")]
+    for name in ("task", "algorithm"):
+        shown.add_column(name)
+    for name in ("budget", "runs", *metrics, "seconds"):
+        shown.add_column(name, justify="right")
+    shown.add_column("failed", justify="right")
+    before = None
+    for row in cells.iter_rows(named=True):
+        if before not in (None, row["task"]):
+            shown.add_section()
+        values = []
+        for metric in metrics:
+            mean, sd = row[metric], row[f"{metric}.sd"]
+            text = _c2st(mean) if metric == "c2st" else "-" if mean is None else f"{mean:.2g}"
+            values.append(text + (f" ± {sd:.3f}" if sd is not None else ""))
+        shown.add_row(
+            row["task"] if row["task"] != before else "",
+            row["label"],
+            f"{row['budget']:,}",
+            str(row["runs"]),
+            *values,
+            "-" if row["seconds"] is None else f"{row['seconds']:.1f}",
+            f"[red]{row['failed']}[/]" if row["failed"] else "",
+        )
+        before = row["task"]
+    return shown
+
+
+def failure_table(runs: pl.DataFrame) -> Table:
+    """Return the runs that are not done, with their reasons."""
+    shown = Table(title="Not done")
+    for name in ("task", "label", "budget", "observation", "seed", "status", "reason"):
+        shown.add_column(name)
+    for row in runs.filter(pl.col("status") != "done").iter_rows(named=True):
+        shown.add_row(*(str(row[str(c.header)]) for c in shown.columns))
+    return shown

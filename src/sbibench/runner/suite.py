@@ -1,0 +1,138 @@
+"""A suite: which tasks, algorithms, budgets, observations, seeds and metrics; and its runs."""
+
+import itertools
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sbibench.core import registry, settings
+from sbibench.core.errors import UsageError
+from sbibench.core.names import unknown
+from sbibench.core.run import RunSpec
+
+
+class Contestant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An algorithm of a suite: its name, what tables call it, its settings."""
+
+    name: str
+    label: str = ""
+    settings: dict[str, Any] = {}
+
+
+class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a suite file says; every combination is one run.
+
+    Attributes
+    ----------
+    tasks, algorithms, budgets, observations, seeds
+        Whose combinations are run.
+    metrics
+        What is computed for each run.
+    samples
+        How many samples are drawn of each posterior.
+    time_limit
+        Seconds that one run may take, or None.
+    """
+
+    tasks: list[str]
+    algorithms: list[Contestant]
+    budgets: list[int]
+    observations: list[int]
+    seeds: list[int] = [0]
+    metrics: list[str] = ["c2st"]
+    samples: int = 10_000
+    time_limit: float | None = None
+
+    @classmethod
+    def load(cls, path: Path) -> "Suite":
+        """Return the suite in a TOML file.
+
+        Raises
+        ------
+        UsageError
+            If the file can't be read, or says something that no run can be made of.
+        """
+        try:
+            content = tomllib.loads(path.read_text())
+            _check_names(content, cls)
+            suite = msgspec.convert(content, cls)
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise UsageError(f"{path}: {error}") from error
+        except msgspec.ValidationError as error:
+            raise UsageError(f"{path}: {str(error).replace('`$.', '`')}") from error
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from error
+        return suite
+
+    def runs(self) -> list[RunSpec]:
+        """Return the runs, each once, in the order of the file.
+
+        Raises
+        ------
+        UsageError
+            If a name, a setting or a number is not possible.
+        """
+        for name in ("tasks", "algorithms", "budgets", "observations", "seeds", "metrics"):
+            if not getattr(self, name):
+                raise UsageError(f"{name} is empty; a suite needs at least one")
+        for metric in self.metrics:
+            registry.METRICS.get(metric)
+        specs = [
+            spec(task, c.name, c.settings, budget, observation, seed, self.samples, c.label)
+            for task, budget, observation, seed, c in itertools.product(
+                self.tasks, self.budgets, self.observations, self.seeds, self.algorithms
+            )
+        ]
+        labels: dict[str, str] = {}
+        for run in specs:
+            who = msgspec.json.encode((run.algorithm, run.settings), order="deterministic").decode()
+            if labels.setdefault(run.label, who) != who:
+                raise UsageError(f"two different algorithms are called {run.label!r}; add a label")
+        return list({run.id: run for run in specs}.values())
+
+
+def _check_names(content: dict[str, Any], cls: type[msgspec.Struct]) -> None:
+    for name in content:
+        if name not in cls.__struct_fields__:
+            raise unknown("entry of a suite", name, cls.__struct_fields__)
+
+
+def spec(
+    task_name: str,
+    algorithm_name: str,
+    values: dict[str, Any],
+    budget: int,
+    observation: int,
+    seed: int,
+    samples: int = 10_000,
+    label: str = "",
+    *,
+    text: bool = False,
+) -> RunSpec:
+    """Return the identity of one run, checked: names exist, settings and numbers are possible.
+
+    Raises
+    ------
+    UsageError
+        If a run can't be made of this.
+    """
+    task = registry.TASKS.get(task_name)
+    cls = registry.ALGORITHMS.get(algorithm_name)
+    full = settings.build(cls, values, algorithm_name, text=text)
+    task.problem(observation, budget)
+    for what, number, least in (("seed", seed, 0), ("samples", samples, 1)):
+        if number < least:
+            raise UsageError(f"{what} is {least} or more, not {number}")
+    return RunSpec(
+        task=task_name,
+        task_version=task.version,
+        algorithm=algorithm_name,
+        settings=settings.as_dict(full),
+        label=label or algorithm_name,
+        budget=budget,
+        observation=observation,
+        seed=seed,
+        samples=samples,
+    )

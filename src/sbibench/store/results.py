@@ -1,0 +1,101 @@
+"""Results on disk: append-only, one record and one sample file per run, never torn.
+
+    results/records/ID.json     what came of the run
+    results/samples/ID.npz      its samples, float32 [n, d]
+
+A file is written under a temporary name, flushed to disk and renamed. The samples come first, so a
+record is never without them. Two stores are merged by copying one into the other.
+"""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+import numpy as np
+
+from sbibench.core.errors import UsageError
+from sbibench.core.run import RunRecord
+
+
+def _write(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+            temporary.chmod(0o644)
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+            raise
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+class Results:
+    """The results in one directory.
+
+    Parameters
+    ----------
+    path
+        The directory; it is made when the first result is written.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        if self.path.exists() and not self.path.is_dir():
+            raise UsageError(f"{self.path} is a file; results need a directory")
+
+    def _record(self, run_id: str) -> Path:
+        return self.path / "records" / f"{run_id}.json"
+
+    def _samples(self, run_id: str) -> Path:
+        return self.path / "samples" / f"{run_id}.npz"
+
+    def write(self, record: RunRecord, samples: np.ndarray | None) -> None:
+        """Keep a record and its samples [n, d]; an earlier record of the same run is replaced."""
+        if samples is not None:
+            _write(
+                self._samples(record.spec.id), lambda file: np.savez_compressed(file, samples=samples)
+            )
+        encoded = msgspec.json.format(msgspec.json.encode(record), indent=1)
+        _write(self._record(record.spec.id), lambda file: file.write(encoded))
+
+    def read(self, run_id: str) -> RunRecord | None:
+        """Return the record of a run, or None if there is none or it is damaged."""
+        try:
+            return msgspec.json.decode(self._record(run_id).read_bytes(), type=RunRecord)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+    def samples(self, run_id: str) -> np.ndarray | None:
+        """Return the samples [n, d] of a run, or None where there are none."""
+        try:
+            with np.load(self._samples(run_id)) as file:
+                return np.asarray(file["samples"])
+        except FileNotFoundError:
+            return None
+
+    def damaged(self) -> list[Path]:
+        """Return the record files that can't be read; their runs count as not yet run."""
+        return [p for p in self._paths() if self.read(p.stem) is None]
+
+    def _paths(self) -> list[Path]:
+        return sorted((self.path / "records").glob("[!.]*.json"))
+
+    def __iter__(self) -> Iterator[RunRecord]:
+        """Iterate over all records that can be read."""
+        for path in self._paths():
+            record = self.read(path.stem)
+            if record is not None:
+                yield record

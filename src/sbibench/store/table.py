@@ -1,0 +1,54 @@
+"""All records of a store as one table."""
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from sbibench.core.run import RunRecord
+
+_COLUMNS = {
+    "id": pl.String,
+    "task": pl.String,
+    "algorithm": pl.String,
+    "label": pl.String,
+    "budget": pl.Int64,
+    "observation": pl.Int64,
+    "seed": pl.Int64,
+    "status": pl.String,
+    "reason": pl.String,
+    "calls": pl.Int64,
+    "invalid": pl.Int64,
+    "finished": pl.String,
+}
+
+
+def table(records: Iterable[RunRecord]) -> pl.DataFrame:
+    """Return one row per run: identity, status, calls, `metric.*`, `seconds.*`, `settings` (JSON).
+
+    A metric that has no value is null.
+    """
+    rows = []
+    for r in records:
+        s = r.spec
+        row = {
+            "id": s.id,
+            "task": s.task,
+            "algorithm": s.algorithm,
+            "label": s.label,
+            "budget": s.budget,
+            "observation": s.observation,
+            "seed": s.seed,
+            "status": r.status,
+            "reason": r.reason,
+            "calls": r.calls,
+            "invalid": r.invalid,
+            "finished": r.finished,
+        }
+        row |= {f"metric.{k}": float(v) for k, v in r.metrics.items()}
+        row |= {f"seconds.{k}": float(v) for k, v in r.seconds.items()}
+        rows.append(row)
+    measured = sorted({k for row in rows for k in row} - set(_COLUMNS))
+    schema = _COLUMNS | {k: pl.Float64 for k in measured}
+    return pl.DataFrame(rows, schema=schema, orient="row").sort(
+        "task", "label", "budget", "observation", "seed"
+    )
