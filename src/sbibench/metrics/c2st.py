@@ -7,6 +7,7 @@ training loss has stopped falling.
 """
 
 import functools
+import itertools
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float32, Float64, Int, PRNGKeyArray
 
 from sbibench.core.errors import SbibenchError, UsageError
+from sbibench.core.keys import numpy_rng
 from sbibench.core.metric import Evidence, checked_pair
 from sbibench.core.precision import SINGLE
 
@@ -29,7 +31,7 @@ TOLERANCE, PATIENCE = 1e-4, 10
 FARTHEST = 1e6
 """Standardised values end here: the squared gradients of farther ones overflow in float32."""
 
-Network = list[tuple[Float32[Array, "inputs outputs"], Float32[Array, " outputs"]]]
+Network = list[tuple[Float32[Array, "_ _"], Float32[Array, " _"]]]
 """Weights and biases, layer by layer."""
 
 
@@ -44,14 +46,16 @@ class Fit(NamedTuple):
 
 
 def initial(key: PRNGKeyArray, sizes: tuple[int, ...]) -> Network:
-    """Draw weights and biases within the bounds of Glorot & Bengio 2010, equation 16."""
-    network = []
-    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
-        key, key_weight, key_bias = jax.random.split(key, 3)
-        bound = (6 / (inputs + outputs)) ** 0.5
-        weight = jax.random.uniform(key_weight, (inputs, outputs), SINGLE, -bound, bound)
-        bias = jax.random.uniform(key_bias, (outputs,), SINGLE, -bound, bound)
-        network.append((weight, bias))
+    """Draw weights and biases within ±b of Glorot & Bengio 2010, equation 16."""
+    limits, unravel = ravel_pytree(
+        [
+            (jnp.full((inputs, outputs), b, SINGLE), jnp.full(outputs, b, SINGLE))
+            for inputs, outputs in itertools.pairwise(sizes)
+            for b in [(6 / (inputs + outputs)) ** 0.5]
+        ]
+    )
+    # One draw for all: six of them take seconds to compile.
+    network: Network = unravel(limits * jax.random.uniform(key, limits.shape, SINGLE, -1, 1))
     return network
 
 
@@ -80,18 +84,20 @@ def fit(
     # The last batch is filled up with rows that don't count.
     counts = (jnp.arange(batches * size) < n).astype(SINGLE).reshape(batches, size)
     key_network, key_order = jax.random.split(key)
-    network = initial(key_network, (d, hidden, hidden, 1))
-    start, unravel = ravel_pytree(network)
-    is_weight, _ = ravel_pytree([(jnp.ones_like(w), jnp.zeros_like(b)) for w, b in network])
+    start, unravel = ravel_pytree(initial(key_network, (d, hidden, hidden, 1)))
 
-    def loss(parameters: Array, x: Array, y: Array, count: Array) -> Array:
-        z = logits(unravel(parameters), x)
+    def loss(network: Network, x: Array, y: Array, count: Array) -> Array:
+        z = logits(network, x)
         cross_entropy = count @ (jax.nn.softplus(z) - y * z)
-        return (cross_entropy + PENALTY / 2 * is_weight @ parameters**2) / count.sum()
+        squares = sum((weight**2).sum() for weight, _ in network)
+        return (cross_entropy + PENALTY / 2 * squares) / count.sum()
 
     def step(state: tuple[Array, ...], batch: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
         parameters, mean, square, t = state
-        value, gradient = jax.value_and_grad(loss)(parameters, *batch)
+        # One vector for Adam, but the gradient is that of the parts: differentiating through
+        # `unravel` would add up six padded vectors, which costs half as much as all the rest.
+        value, parts = jax.value_and_grad(loss)(unravel(parameters), *batch)
+        gradient, _ = ravel_pytree(parts)
         mean = BETA_1 * mean + (1 - BETA_1) * gradient
         square = BETA_2 * square + (1 - BETA_2) * gradient**2
         t = t + 1
@@ -115,7 +121,8 @@ def fit(
 
     def going(carry: tuple[Any, ...]) -> Array:
         _, epochs, value, _, stale = carry
-        return (stale <= PATIENCE) & (epochs < max_epochs) & ~jnp.isnan(value)
+        go: Array = (stale <= PATIENCE) & (epochs < max_epochs) & ~jnp.isnan(value)
+        return go
 
     zeros, infinity = jnp.zeros_like(start), jnp.asarray(jnp.inf, SINGLE)
     state = (start, zeros, zeros, jnp.zeros((), SINGLE))
@@ -162,15 +169,16 @@ def cross_validate(
     key_order, key_folds = jax.random.split(key)
     xs = np.concatenate([reference, samples])
     ys = np.repeat(np.array([False, True]), [len(reference), len(samples)])
-    order = np.random.default_rng(np.asarray(jax.random.key_data(key_order))).permutation(len(xs))
+    order = numpy_rng(key_order).permutation(len(xs))
     parts = np.array_split(order, folds)
 
     def one(i: int, key: PRNGKeyArray) -> Fit:
         rest = np.concatenate(parts[:i] + parts[i + 1 :])
         held_out = xs[parts[i]], ys[parts[i]]
         labels = ys[rest].astype(np.float32)
-        done = fit(key, xs[rest], labels, held_out, hidden=hidden, max_epochs=max_epochs)
-        return jax.block_until_ready(done)
+        done: Fit = fit(key, xs[rest], labels, held_out, hidden=hidden, max_epochs=max_epochs)
+        jax.block_until_ready(done)
+        return done
 
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(one, range(folds), jax.random.split(key_folds, folds)))
@@ -226,7 +234,7 @@ def c2st(
     a, b = checked_pair(samples, reference, at_least=folds)
     n = min(len(a), len(b))
     key_part, key_folds = jax.random.split(key)
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(key_part)))
+    rng = numpy_rng(key_part)
     a, b = (x if len(x) == n else rng.choice(x, n, replace=False) for x in standardized(a, b))
     fits = cross_validate(
         key_folds,

@@ -1,0 +1,295 @@
+"""The classifier two-sample test against scikit-learn's classifier, and on awkward input."""
+
+import importlib
+import warnings
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold
+from sklearn.neural_network import MLPClassifier
+
+from sbibench.core.errors import UsageError
+from sbibench.metrics import c2st
+
+module = importlib.import_module("sbibench.metrics.c2st")
+KEY = jax.random.key(1)
+
+
+# --- pairs of sets -------------------------------------------------------------------------------
+
+
+def normal(rng, n, d, shift=0.0, scale=1.0):
+    return shift + scale * rng.normal(size=(n, d))
+
+
+def clusters(rng, n, d, apart):
+    """Two clusters, with mean 0 and variance 1 in the first coordinate as one normal has."""
+    xs = rng.normal(size=(n, d))
+    xs[:, 0] *= (1 - apart**2) ** 0.5
+    xs[:, 0] += apart * rng.choice([-1, 1], n)
+    return xs
+
+
+def moon(rng, n, noise):
+    angle = rng.uniform(-np.pi / 2, np.pi / 2, n)
+    radius = 1 + noise * rng.normal(size=n)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1)
+
+
+def correlated(rng, n, rho):
+    return rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], n)
+
+
+PAIRS = {
+    "d2 equal": lambda rng, n: (normal(rng, n, 2), normal(rng, n, 2)),
+    "d2 shift 0.2": lambda rng, n: (normal(rng, n, 2, 0.2), normal(rng, n, 2)),
+    "d2 shift 1": lambda rng, n: (normal(rng, n, 2, 1), normal(rng, n, 2)),
+    "d2 scale 1.3": lambda rng, n: (normal(rng, n, 2, 0, 1.3), normal(rng, n, 2)),
+    "d2 scale 0.3": lambda rng, n: (normal(rng, n, 2, 0, 0.3), normal(rng, n, 2)),
+    "d2 clusters": lambda rng, n: (normal(rng, n, 2), clusters(rng, n, 2, 0.95)),
+    "d2 moons": lambda rng, n: (moon(rng, n, 0.2), moon(rng, n, 0.1)),
+    "d2 correlated": lambda rng, n: (normal(rng, n, 2), correlated(rng, n, 0.7)),
+    "d5 equal": lambda rng, n: (normal(rng, n, 5), normal(rng, n, 5)),
+    "d5 scale 1.5": lambda rng, n: (normal(rng, n, 5, 0, 1.5), normal(rng, n, 5)),
+    "d5 clusters": lambda rng, n: (normal(rng, n, 5), clusters(rng, n, 5, 0.9)),
+    "d10 shift 2": lambda rng, n: (normal(rng, n, 10, 2), normal(rng, n, 10)),
+    "d10 scale 4": lambda rng, n: (normal(rng, n, 10, 0, 4), normal(rng, n, 10)),
+}
+
+
+# --- against scikit-learn ------------------------------------------------------------------------
+
+
+@dataclass
+class Outcome:
+    accuracy: float
+    epochs: float
+
+
+def theirs(samples, reference, seed=0):
+    xs = np.concatenate([reference, samples])
+    xs = (xs - reference.mean(0)) / reference.std(0, ddof=1)
+    ys = np.repeat([0, 1], [len(reference), len(samples)])
+    units = 10 * xs.shape[1]
+    accuracies, epochs = [], []
+    for rest, held in KFold(5, shuffle=True, random_state=seed).split(xs):
+        classifier = MLPClassifier((units, units), max_iter=1000, random_state=seed)
+        classifier.fit(xs[rest], ys[rest])
+        accuracies.append(classifier.score(xs[held], ys[held]))
+        epochs.append(classifier.n_iter_)
+    return Outcome(np.mean(accuracies), np.mean(epochs))
+
+
+def ours(samples, reference, key=KEY):
+    fits = module.cross_validate(
+        key,
+        *module.standardized(samples, reference),
+        folds=5,
+        hidden=10 * samples.shape[1],
+        max_epochs=1000,
+        threads=2,
+    )
+    return Outcome(
+        float(np.mean([fit.accuracy for fit in fits])), float(np.mean([fit.epochs for fit in fits]))
+    )
+
+
+def compared(names, n):
+    """Differences of accuracy and logarithms of the ratio of epochs, ours to theirs."""
+    accuracy, epochs = [], []
+    for name in names:
+        pair = PAIRS[name](np.random.default_rng(len(accuracy)), n)
+        a, b = ours(*pair), theirs(*pair)
+        print(f"{name:15} {a.accuracy:.4f} {b.accuracy:.4f}  {a.epochs:6.1f} {b.epochs:6.1f}")
+        accuracy.append(a.accuracy - b.accuracy)
+        epochs.append(np.log(a.epochs / b.epochs))
+    return np.array(accuracy), np.array(epochs)
+
+
+def test_a_training_of_one_batch_is_that_of_scikit_learn_step_by_step():
+    rng = np.random.default_rng(0)
+    n, d, hidden = 150, 3, 30
+    xs = np.concatenate([normal(rng, n // 2, d, 0.8), normal(rng, n // 2, d)])
+    xs = xs.astype(np.float32).astype(np.float64)
+    ys = np.repeat([0, 1], n // 2)
+    test = normal(rng, 500, d).astype(np.float32)
+
+    classifier = MLPClassifier((hidden, hidden), max_iter=1, warm_start=True)
+    with pytest.warns(ConvergenceWarning):
+        classifier.fit(xs, ys)
+    start = module.initial(jax.random.split(KEY)[0], (d, hidden, hidden, 1))
+    # Rounding to single precision grows with the number of steps.
+    for epochs, tolerance in ((1, 1e-6), (2, 1e-6), (20, 1e-5), (1000, 1e-2)):
+        classifier.max_iter = epochs
+        classifier.coefs_ = [np.array(w, np.float64) for w, _ in start]
+        classifier.intercepts_ = [np.array(b, np.float64) for _, b in start]
+        classifier.best_loss_, classifier._no_improvement_count = np.inf, 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            classifier.fit(xs, ys)
+        held_out = test, classifier.predict(test.astype(np.float64)) == 1
+        fit = module.fit(
+            KEY, np.float32(xs), np.float32(ys), held_out, hidden=hidden, max_epochs=epochs
+        )
+        assert int(fit.epochs) == classifier.n_iter_
+        assert float(fit.loss) == pytest.approx(classifier.loss_, rel=tolerance)
+        assert float(fit.accuracy) > 0.99
+    assert 20 < classifier.n_iter_ < 1000, "the last training should have stopped by itself"
+
+
+def test_small_sets_score_as_with_scikit_learn():
+    accuracy, epochs = compared(["d2 shift 1", "d2 clusters", "d5 scale 1.5"], 1500)
+    assert abs(accuracy.mean()) < 0.01
+    assert abs(accuracy).max() < 0.02
+    assert abs(epochs.mean()) < np.log(1.3)
+
+
+@pytest.mark.slow
+def test_large_sets_score_as_with_scikit_learn():
+    accuracy, epochs = compared(PAIRS, 10_000)
+    print(f"mean difference {accuracy.mean():.4f}, largest {abs(accuracy).max():.4f}")
+    print(f"epochs: mean ratio {np.exp(epochs.mean()):.3f}")
+    assert abs(accuracy.mean()) < 0.005
+    assert abs(accuracy).max() < 0.01
+    assert abs(epochs.mean()) < np.log(1.2)
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def pair(d=2, n=300, shift=0.0, m=None):
+    rng = np.random.default_rng(3)
+    return normal(rng, n, d, shift), normal(rng, m or n, d)
+
+
+def test_sets_far_apart_score_one():
+    assert c2st(KEY, *pair(shift=10)) == 1
+
+
+def test_equal_distributions_score_one_half():
+    n = 2000
+    assert c2st(KEY, *pair(n=n)) == pytest.approx(0.5, abs=4 * 0.5 / (2 * n) ** 0.5)
+
+
+def test_the_value_depends_on_the_key_alone():
+    a, b = pair(shift=0.5)
+    values = [c2st(KEY, a, b, threads=threads) for threads in (1, 2, 5)]
+    assert values == [values[0]] * 3
+    assert c2st(jax.random.key(2), a, b) != values[0]
+
+
+def test_the_value_does_not_depend_on_the_units_of_the_reference():
+    a, b = pair(shift=0.5)
+    # Powers of two scale without rounding.
+    assert c2st(KEY, 1024 * a, 1024 * b) == c2st(KEY, a, b)
+
+
+def test_every_row_is_held_out_once():
+    a, b = pair(n=101)
+    fits = module.cross_validate(
+        KEY, *module.standardized(a, b), folds=4, hidden=5, max_epochs=1, threads=1
+    )
+    right = [float(fit.accuracy) * size for fit, size in zip(fits, (51, 51, 50, 50), strict=True)]
+    np.testing.assert_allclose(right, np.round(right), atol=1e-4)
+
+
+@pytest.mark.parametrize("d", [1, 7])
+def test_other_dimensions(d):
+    a, b = pair(d, shift=2)
+    assert 0.8 < c2st(KEY, a, b) <= 1
+
+
+def test_a_batch_may_be_left_over():
+    # 402 rows for training: two batches of 200, and one of 2.
+    a, b = pair(n=335, shift=1)
+    assert len(a) * 2 * 3 // 5 == 402
+    fits = module.cross_validate(
+        KEY, *module.standardized(a, b)[:2], folds=5, hidden=20, max_epochs=300, threads=1
+    )
+    assert np.mean([fit.accuracy for fit in fits]) > 0.65
+
+
+# --- awkward input -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e6 / 3])
+def test_a_constant_column_of_the_reference_is_centred_only(constant):
+    a, b = pair()
+    a, b = (np.column_stack([x, np.full(len(x), constant)]) for x in (a, b))
+    _, standard = module.standardized(a, b)
+    np.testing.assert_allclose(standard[:, 2], 0, atol=1e-6)
+    assert 0.3 < c2st(KEY, a, b) < 0.6
+    assert c2st(KEY, a + np.array([0, 0, 5]), b) == 1
+
+
+def test_identical_sets_score_below_one_half():
+    a, _ = pair()
+    assert 0.2 < c2st(KEY, a, a) < 0.5
+
+
+def test_copies_of_one_row_score_at_most_one_half():
+    assert 0.3 < c2st(KEY, np.ones((100, 2)), np.ones((100, 2))) <= 0.55
+
+
+def test_of_the_larger_set_as_many_rows_are_used_as_the_smaller_one_has():
+    a, b = pair(n=200, m=2000)
+    assert 0.4 < c2st(KEY, a, b) < 0.6
+    assert 0.4 < c2st(KEY, b, a) < 0.6
+    assert c2st(KEY, a, b) == c2st(KEY, a, b)
+
+
+def test_samples_at_the_ends_of_float64_are_told_apart():
+    a, b = pair()
+    assert c2st(KEY, 1e300 * a, b) > 0.95
+    assert c2st(KEY, np.concatenate([a[:-1], [[1e300, -1e300]]]), b) < 0.65
+
+
+def test_lists_integers_and_single_precision_are_accepted():
+    a, b = (np.round(10 * x).astype(int) for x in pair(shift=1))
+    value = c2st(KEY, a.astype(float), b.astype(float))
+    assert value == c2st(KEY, a, b) == c2st(KEY, a.tolist(), b.astype(np.float32))
+    assert isinstance(value, float)
+
+
+BROKEN = normal(np.random.default_rng(0), 10, 2)
+BROKEN[3, 1] = np.nan
+GOOD = normal(np.random.default_rng(1), 10, 2)
+
+
+@pytest.mark.parametrize(
+    ("samples", "reference", "message"),
+    [
+        (BROKEN, GOOD, "not finite"),
+        (GOOD, BROKEN * np.inf, "not finite"),
+        (GOOD, GOOD[:, :1], "columns"),
+        (GOOD[:, 0], GOOD, "shape"),
+        (GOOD[:4], GOOD, "at least 5 rows"),
+        (GOOD, GOOD[:1], "at least 5 rows"),
+        (GOOD[:0], GOOD, "at least 5 rows"),
+        (GOOD, 1e300 * GOOD, "too large"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(samples, reference, message):
+    with pytest.raises(UsageError, match=message):
+        c2st(KEY, samples, reference)
+
+
+@pytest.mark.parametrize("options", [{"folds": 1}, {"units": 0}, {"max_epochs": 0}, {"threads": 0}])
+def test_options_that_make_no_sense_are_refused(options):
+    with pytest.raises(UsageError):
+        c2st(KEY, GOOD, GOOD, **options)
+
+
+def test_nothing_in_a_training_is_double_precision():
+    shape = jax.ShapeDtypeStruct
+    program = jax.make_jaxpr(lambda *a: module.fit(*a, hidden=20, max_epochs=3))(
+        KEY,
+        shape((450, 2), np.float32),
+        shape((450,), np.float32),
+        (shape((50, 2), np.float32), shape((50,), bool)),
+    )
+    assert "f32[" in str(program)
+    assert "f64[" not in str(program)
