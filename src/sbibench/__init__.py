@@ -1,6 +1,53 @@
-"""sbibench: a benchmark of simulation-based inference."""
+"""sbibench: a benchmark of simulation-based inference.
+
+import sbibench as sb
+
+task = sb.get_task("two_moons")
+problem = task.problem(observation=1, budget=1000)
+posterior = sb.get_algorithm("npe").fit(key, problem)
+samples = posterior.sample(key, 10_000)
+sb.metrics.c2st(key, samples, task.reference_samples(1))
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from sbibench.core import registry
+
+if TYPE_CHECKING:
+    from sbibench.core.posterior import Algorithm
+    from sbibench.core.task import Task
+
 __version__ = "0.1.0"
+__all__ = ["Task", "get_algorithm", "get_metric", "get_task", "metrics", "plot"]
+
+_LATER = {"Task": "core.task:Task", "metrics": "metrics:", "plot": "report.plot:"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the parts that are slow to import when they are first used."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'sbibench' has no attribute {name!r}")
+    module, _, attribute = _LATER[name].partition(":")
+    loaded = importlib.import_module(f"sbibench.{module}")
+    return getattr(loaded, attribute) if attribute else loaded
+
+
+def get_task(name: str) -> "Task":
+    """Return the task of this name, or the one at `module:name`."""
+    task: Task = registry.TASKS.get(name)
+    return task
+
+
+def get_algorithm(name: str) -> "Algorithm":
+    """Return the algorithm of this name with its default settings.
+
+    It is a frozen dataclass: `dataclasses.replace(algorithm, ...)` changes settings.
+    """
+    algorithm: Algorithm = registry.ALGORITHMS.get(name)()
+    return algorithm
+
+
+def get_metric(name: str) -> Any:
+    """Return the metric of this name with its default options."""
+    return registry.METRICS.get(name)()

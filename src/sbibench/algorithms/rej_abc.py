@@ -102,7 +102,7 @@ class RejABCPosterior:
     def _at(self, x: np.ndarray, info: Info) -> KDE | np.ndarray:
         index, distances = nearest(self._simulations.xs, x, self._kept)
         info["epsilon"] = float(distances[-1])
-        thetas = self._simulations.thetas[index]
+        thetas: np.ndarray = self._simulations.thetas[index]
         if not self._settings.kde:
             return thetas
         kde = KDE.fit(self._key, self._rows.from_support(thetas.astype(np.float64)))

@@ -2,11 +2,13 @@
 
 from typing import ClassVar
 
+from sbibench.core.run import Status
+
 
 class SbibenchError(Exception):
     """Something failed in a way that is understood; the message says what and how to mend it."""
 
-    status: ClassVar[str] = "failed"
+    status: ClassVar[Status] = "failed"
 
 
 class UsageError(SbibenchError, ValueError):

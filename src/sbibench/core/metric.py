@@ -48,9 +48,7 @@ def checked(samples: Any, what: str, at_least: int = 1) -> np.ndarray:
     return array
 
 
-def checked_pair(
-    samples: Any, reference: Any, at_least: int = 1
-) -> tuple[np.ndarray, np.ndarray]:
+def checked_pair(samples: Any, reference: Any, at_least: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Return samples [n, d] and reference [m, d], both `checked` and of one dimension d."""
     a, b = checked(samples, "samples", at_least), checked(reference, "reference", at_least)
     if a.shape[1] != b.shape[1]:

@@ -81,7 +81,8 @@ def _solve_jvp(
     (theta,), (direction,) = primals, tangents
     k, d = len(problem.start), len(theta)
     both = _solve(_sensitivity(problem, d), theta)
-    slopes = both[:, k:].reshape(-1, d, k)
+    # No solution has no slope: 0, so that a likelihood of -inf there has a finite gradient.
+    slopes = jnp.where(jnp.isfinite(both), both, 0.0)[:, k:].reshape(-1, d, k)
     return both[:, :k], jnp.einsum("mdk,d->mk", slopes, direction)
 
 

@@ -9,7 +9,7 @@ mode fails to compile in the other, and priors and simulators are full of them.)
 import jax
 import jax.numpy as jnp
 
-jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_enable_x64", True)  # noqa: FBT003 - the name is beside it
 
 SINGLE = jnp.float32
 DOUBLE = jnp.float64

@@ -7,7 +7,6 @@ Functions of many rows take and return NumPy arrays and compile once per prior.
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
@@ -72,7 +71,7 @@ class Rows:
             return lambda theta: function(prior, theta)
 
         self.prior = prior
-        self._sample = lambda key: prior.sample(key)
+        self._sample = prior.sample
         self._inside = bound(inside)
         self._log_prob = bound(log_prob)
         self._to_support = bound(to_support)

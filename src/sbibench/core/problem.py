@@ -53,10 +53,10 @@ class Problem:
 
 def checked_x(x: Any, like: np.ndarray) -> np.ndarray:
     """Return x as a finite float32 vector of the same length as `like`, or raise `UsageError`."""
-    x = np.asarray(x, np.float32)
-    if x.shape != like.shape:
-        raise UsageError(f"x has shape {x.shape}, it must be {like.shape}")
-    if not np.isfinite(x).all():
-        where = np.flatnonzero(~np.isfinite(x)).tolist()
+    vector: np.ndarray = np.asarray(x, np.float32)
+    if vector.shape != like.shape:
+        raise UsageError(f"x has shape {vector.shape}, it must be {like.shape}")
+    if not np.isfinite(vector).all():
+        where = np.flatnonzero(~np.isfinite(vector)).tolist()
         raise UsageError(f"x is not finite at index {where}; replace or remove these values")
-    return x
+    return vector

@@ -5,10 +5,12 @@ theirs through the entry point groups `sbibench.tasks`, `sbibench.algorithms`, `
 and anybody's own object is reached as `module:name`.
 """
 
+import ast
 import importlib
 import pkgutil
 from dataclasses import dataclass
 from importlib import metadata, util
+from pathlib import Path
 from typing import Any
 
 from sbibench.core.errors import UsageError
@@ -35,6 +37,15 @@ class Kind:
     def names(self) -> list[str]:
         """Return all registered names, sorted; nothing is imported."""
         return sorted({*self._inside(), *self._outside()})
+
+    def describe(self, name: str) -> str:
+        """Return the first sentence of the docstring of the file behind a name; not imported."""
+        if name not in self._inside():
+            return f"from {self._outside()[name].value}"
+        spec = util.find_spec(self.folder)
+        folder = Path(list((spec and spec.submodule_search_locations) or [])[0])
+        docstring = ast.get_docstring(ast.parse((folder / f"{name}.py").read_text())) or ""
+        return " ".join(docstring.split("\n\n")[0].split())
 
     def get(self, name: str) -> Any:
         """Return what is registered under `name`, or the object at `module:name`.

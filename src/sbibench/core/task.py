@@ -60,7 +60,9 @@ class Task:
             ("thetas_true", self.thetas_true, self.parameter_names),
         ):
             if got.ndim != 2 or got.shape[1] != len(names):
-                raise UsageError(f"{self.name}: {what} has shape {got.shape}, not [m, {len(names)}]")
+                raise UsageError(
+                    f"{self.name}: {what} has shape {got.shape}, not [m, {len(names)}]"
+                )
 
     @property
     def d(self) -> int:
@@ -123,7 +125,9 @@ class Task:
             Called as (stage, done, total) while the algorithm works.
         """
         if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
-            raise UsageError(f"a budget is a whole number of simulations, 1 or more, not {budget!r}")
+            raise UsageError(
+                f"a budget is a whole number of simulations, 1 or more, not {budget!r}"
+            )
         if time_limit is not None and not time_limit > 0:
             raise UsageError(f"a time limit is a positive number of seconds, not {time_limit!r}")
         simulator = Simulator(

@@ -15,7 +15,6 @@ from flowjax.bijections import (
     AbstractBijection,
     Chain,
     Coupling,
-    Flip,
     Permute,
     RationalQuadraticSpline,
     Scan,
@@ -57,9 +56,9 @@ class SplineFlow:
         """Return a bijection of [d] given [p] with fresh weights: noise to data by its inverse."""
         spline = _single(RationalQuadraticSpline(knots=self.bins - 1, interval=self.bound))
 
-        def layer(key: PRNGKeyArray) -> AbstractBijection:
+        def layer(key: PRNGKeyArray) -> Any:
             net_key, order_key = jax.random.split(key)
-            coupling = Coupling(
+            coupling: Any = Coupling(
                 key,
                 transformer=spline,
                 untransformed_dim=d // 2,
@@ -78,7 +77,7 @@ class SplineFlow:
             coupling = eqx.tree_at(lambda c: c.conditioner, coupling, network)
             if d == 1:
                 return coupling
-            order = Flip((d,)) if d == 2 else Permute(jax.random.permutation(order_key, d))
+            order = Permute(jax.random.permutation(order_key, d) if d > 2 else jnp.array([1, 0]))
             return Chain([coupling, order])
 
         layers = eqx.filter_vmap(layer)(jax.random.split(key, self.transforms))
@@ -92,6 +91,7 @@ class FlowParams(NamedTuple):
     theta: Standardizer
     x: Standardizer
 
+
 class Flow:
     """A conditional density q(θ | x) of one architecture and shape: pure functions of parameters.
 
@@ -103,7 +103,7 @@ class Flow:
         self._build = lambda key: architecture.build(key, d, p)
         _, self._static = eqx.partition(self._build(jax.random.key(0)), eqx.is_array)
 
-        def bijection(params: FlowParams) -> AbstractBijection:
+        def bijection(params: FlowParams) -> Any:
             return paramax.unwrap(eqx.combine(params.weights, self._static))
 
         def log_prob(
@@ -123,7 +123,10 @@ class Flow:
             return params.theta.inverse(bijection(params).inverse(z, params.x.forward(x)))
 
         def loss(
-            params: FlowParams, key: PRNGKeyArray, thetas: Float[Array, "n d"], xs: Float[Array, "n p"]
+            params: FlowParams,
+            key: PRNGKeyArray,
+            thetas: Float[Array, "n d"],
+            xs: Float[Array, "n p"],
         ) -> Float[Array, " n"]:
             del key
             return -jax.vmap(lambda theta, x: log_prob(params, theta, x))(thetas, xs)

@@ -23,15 +23,13 @@ class Standardizer(NamedTuple):
             rows.mean(0).astype(np.float32), np.where(constant, 1.0, scale).astype(np.float32)
         )
 
-    def forward(self, v: Float[Array, " k"]) -> Float[Array, " k"]:
-        """Return z [k] of v [k]."""
-        z: Array = (v - self.mean) / self.scale
-        return z
+    def forward(self, v: Any) -> Any:
+        """Return z [..., k] of v [..., k]."""
+        return (v - self.mean) / self.scale
 
-    def inverse(self, z: Float[Array, " k"]) -> Float[Array, " k"]:
-        """Return v [k] of z [k]."""
-        v: Array = z * self.scale + self.mean
-        return v
+    def inverse(self, z: Any) -> Any:
+        """Return v [..., k] of z [..., k]."""
+        return z * self.scale + self.mean
 
     def log_det(self) -> Float[Array, ""]:
         """Return log |det dz/dv|."""

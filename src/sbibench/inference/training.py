@@ -185,7 +185,9 @@ def train(
             full = np.resize(shuffled, batch)
         totals = []
         for i, (steps, chunk, _) in enumerate(_chunks(full, batch, rows)):
-            params, state, total = run(params, state, jax.random.fold_in(epoch_key, i), steps, chunk)
+            params, state, total = run(
+                params, state, jax.random.fold_in(epoch_key, i), steps, chunk
+            )
             totals.append(total)
             total.block_until_ready()
             if problem.deadline.passed:

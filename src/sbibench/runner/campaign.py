@@ -54,7 +54,7 @@ def _cluster(workers: int) -> Iterator[Client]:
 
 
 def _work(
-    spec: RunSpec, metrics: list[str], time_limit: float | None
+    spec: RunSpec, metrics: Sequence[str], time_limit: float | None
 ) -> tuple[RunRecord, np.ndarray | None]:
     # Imported here, so that the process that only hands out work computes nothing itself.
     from sbibench.core.compilation import keep_compiled_programs  # noqa: PLC0415
@@ -66,7 +66,7 @@ def _work(
 
 def run(
     runs: Sequence[RunSpec],
-    metrics: list[str],
+    metrics: Sequence[str],
     results: Results,
     report: Report,
     *,

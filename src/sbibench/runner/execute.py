@@ -6,7 +6,9 @@ import importlib.metadata
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import jax
 import msgspec
@@ -16,7 +18,8 @@ import sbibench
 from sbibench.core import registry, settings
 from sbibench.core.errors import SbibenchError
 from sbibench.core.metric import Evidence
-from sbibench.core.problem import Problem, Progress
+from sbibench.core.posterior import Info
+from sbibench.core.problem import Progress
 from sbibench.core.run import RunRecord, RunSpec, Status
 from sbibench.core.task import Task
 
@@ -27,9 +30,9 @@ _COMPILE_EVENTS = (
 _compile_seconds = [0.0]
 
 
-def _count_compilation(event: str, duration: float, **_: object) -> None:
+def _count_compilation(event: str, duration_secs: float, **_: str | int) -> None:
     if event in _COMPILE_EVENTS:
-        _compile_seconds[0] += duration
+        _compile_seconds[0] += duration_secs
 
 
 jax.monitoring.register_event_duration_secs_listener(_count_compilation)
@@ -52,7 +55,7 @@ def _machine() -> dict[str, str | int]:
 
 def _how_it_failed(error: Exception) -> tuple[Status, str]:
     if isinstance(error, SbibenchError):
-        return error.status, str(error)  # type: ignore[return-value]  # a status by definition
+        return error.status, str(error)
     reason = f"{type(error).__name__}: {error}".strip()
     if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in reason:
         return "out_of_memory", reason
@@ -66,18 +69,23 @@ class _Stopwatch:
         self.seconds: dict[str, float] = {}
         self._compiled_before = _compile_seconds[0]
 
-    def time(self, stage: str, work: Callable[[], object]) -> object:
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
         start = time.perf_counter()
         try:
-            return work()
+            yield
         finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
+            self.seconds[stage] = time.perf_counter() - start
             self.seconds["compile"] = _compile_seconds[0] - self._compiled_before
+
+
+def _key(spec: RunSpec) -> jax.Array:
+    return jax.random.key(int(spec.id[:15], 16))
 
 
 def execute(
     spec: RunSpec,
-    metrics: list[str],
+    metrics: Sequence[str],
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> tuple[RunRecord, np.ndarray | None]:
@@ -101,21 +109,25 @@ def execute(
     """
     watch = _Stopwatch()
     task: Task = registry.TASKS.get(spec.task)
-    algorithm = settings.build(registry.ALGORITHMS.get(spec.algorithm), spec.settings, spec.algorithm)
+    algorithm = settings.build(
+        registry.ALGORITHMS.get(spec.algorithm), spec.settings, spec.algorithm
+    )
     problem = task.problem(spec.observation, spec.budget, time_limit)
     if progress:
         problem = dataclasses.replace(problem, progress=progress)
-    fit_key, sample_key, metric_key = jax.random.split(jax.random.key(int(spec.id[:15], 16)), 3)
-    status: Status
-    status, reason = "done", "all samples drawn"
-    info: dict[str, object] = {}
+    fit_key, sample_key = jax.random.split(_key(spec))
+    status: Status = "done"
+    reason = "all samples drawn"
+    info: Info = {}
     samples: np.ndarray | None = None
     try:
-        posterior = watch.time("fit", lambda: algorithm.fit(fit_key, problem))
-        info = posterior.info  # type: ignore[attr-defined]
-        samples = watch.time("sample", lambda: _checked(posterior.sample(sample_key, spec.samples), spec, task))  # type: ignore[assignment, attr-defined]
+        with watch("fit"):
+            posterior = algorithm.fit(fit_key, problem)
+        info = posterior.info
+        with watch("sample"):
+            samples = _checked(posterior.sample(sample_key, spec.samples), (spec.samples, task.d))
         if info.get("stopped") == "deadline":
-            status, reason = "timeout", "the time limit ended the training; samples are of its best"
+            status, reason = "timeout", "the time limit ended the training; its best is used"
     except Exception as error:  # noqa: BLE001 - whatever an algorithm or a task raises is its record
         status, reason = _how_it_failed(error)
     watch.seconds["simulate"] = problem.simulator.seconds
@@ -135,21 +147,19 @@ def execute(
     return judge(record, samples, metrics), samples
 
 
-def _checked(samples: np.ndarray, spec: RunSpec, task: Task) -> np.ndarray:
-    if np.shape(samples) != (spec.samples, task.d):
-        raise SbibenchError(
-            f"the posterior returned samples of shape {np.shape(samples)}, "
-            f"not {(spec.samples, task.d)}"
-        )
-    return np.asarray(samples, np.float32)
+def _checked(samples: Any, shape: tuple[int, int]) -> np.ndarray:
+    samples = np.asarray(samples, np.float32)
+    if samples.shape != shape:
+        raise SbibenchError(f"the posterior returned samples of shape {samples.shape}, not {shape}")
+    return samples
 
 
-def judge(record: RunRecord, samples: np.ndarray | None, metrics: list[str]) -> RunRecord:
+def judge(record: RunRecord, samples: np.ndarray | None, metrics: Sequence[str]) -> RunRecord:
     """Return the record with these metrics of its samples added, each a value or a reason."""
     spec = record.spec
     values, missing = dict(record.metrics), dict(record.missing)
     seconds = dict(record.seconds)
-    key = jax.random.fold_in(jax.random.key(int(spec.id[:15], 16)), 1)
+    key = jax.random.fold_in(_key(spec), 2)
     evidence, why = _evidence(spec, samples)
     for name in metrics:
         values.pop(name, None)
@@ -162,11 +172,10 @@ def judge(record: RunRecord, samples: np.ndarray | None, metrics: list[str]) -> 
             continue
         try:
             values[name] = float(metric(key, evidence))
-        except SbibenchError as error:
-            missing[name] = str(error)
+        except Exception as error:  # noqa: BLE001 - a metric that fails costs only itself
+            missing[name] = _how_it_failed(error)[1]
         seconds["metrics"] = seconds.get("metrics", 0.0) + time.perf_counter() - start
-    return msgspec.structs.replace(
-        record, metrics=values, missing=missing, seconds=seconds)
+    return msgspec.structs.replace(record, metrics=values, missing=missing, seconds=seconds)
 
 
 def _evidence(spec: RunSpec, samples: np.ndarray | None) -> tuple[Evidence, dict[str, str]]:

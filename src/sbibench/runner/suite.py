@@ -36,12 +36,12 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Seconds that one run may take, or None.
     """
 
-    tasks: list[str]
-    algorithms: list[Contestant]
-    budgets: list[int]
-    observations: list[int]
-    seeds: list[int] = [0]
-    metrics: list[str] = ["c2st"]
+    tasks: tuple[str, ...]
+    algorithms: tuple[Contestant, ...]
+    budgets: tuple[int, ...]
+    observations: tuple[int, ...]
+    seeds: tuple[int, ...] = (0,)
+    metrics: tuple[str, ...] = ("c2st",)
     samples: int = 10_000
     time_limit: float | None = None
 

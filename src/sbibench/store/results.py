@@ -66,7 +66,8 @@ class Results:
         """Keep a record and its samples [n, d]; an earlier record of the same run is replaced."""
         if samples is not None:
             _write(
-                self._samples(record.spec.id), lambda file: np.savez_compressed(file, samples=samples)
+                self._samples(record.spec.id),
+                lambda file: np.savez_compressed(file, samples=samples),
             )
         encoded = msgspec.json.format(msgspec.json.encode(record), indent=1)
         _write(self._record(record.spec.id), lambda file: file.write(encoded))

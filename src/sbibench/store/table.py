@@ -48,7 +48,7 @@ def table(records: Iterable[RunRecord]) -> pl.DataFrame:
         row |= {f"seconds.{k}": float(v) for k, v in r.seconds.items()}
         rows.append(row)
     measured = sorted({k for row in rows for k in row} - set(_COLUMNS))
-    schema = _COLUMNS | {k: pl.Float64 for k in measured}
+    schema = _COLUMNS | dict.fromkeys(measured, pl.Float64)
     return pl.DataFrame(rows, schema=schema, orient="row").sort(
         "task", "label", "budget", "observation", "seed"
     )

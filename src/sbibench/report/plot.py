@@ -1,0 +1,167 @@
+"""Charts, as altair objects: `.save("x.png" | "x.svg" | "x.pdf")` works offline."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from sbibench.core.errors import UsageError
+
+SHOWN = 1500
+"""Points per set of samples in a panel: more only hide each other."""
+
+# Okabe & Ito 2008: safe for colour-blind readers; grey is the truth.
+_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+_TRUTH = "#555555"
+
+
+class HasReference(Protocol):
+    """What a chart needs of a task."""
+
+    label: str
+    parameter_names: tuple[str, ...]
+
+    def reference_samples(self, observation: int) -> np.ndarray:
+        """Return samples of the true posterior."""
+        ...
+
+    def true_parameters(self, observation: int) -> np.ndarray:
+        """Return the parameters that generated the observation."""
+        ...
+
+
+def _bins(values: list[np.ndarray]) -> np.ndarray:
+    both = np.concatenate(values)
+    low, high = np.quantile(both, [0.001, 0.999])
+    return np.linspace(low, high, 41)
+
+
+def posterior(
+    task: HasReference,
+    observation: int,
+    samples: Mapping[str, np.ndarray],
+    parameters: tuple[int, ...] | None = None,
+) -> alt.VConcatChart:
+    """Return a pair plot of posterior samples against the true posterior.
+
+    Marginal densities are on the diagonal, points below it; the cross marks the parameters that
+    generated the observation.
+
+    Parameters
+    ----------
+    task
+        The task; its reference is drawn as "true posterior".
+    observation
+        Its number, counted from 1.
+    samples
+        Samples [n, d] by name.
+    parameters
+        Indices of the parameters to show; by default the first four.
+
+    Raises
+    ------
+    UsageError
+        If samples do not have the task's number of parameters.
+    """
+    names = task.parameter_names
+    sets = {"true posterior": np.asarray(task.reference_samples(observation)), **samples}
+    for name, values in sets.items():
+        if np.ndim(values) != 2 or np.shape(values)[1] != len(names):
+            raise UsageError(
+                f"samples of {name!r} have shape {np.shape(values)}, not [n, {len(names)}]"
+            )
+    shown = parameters if parameters is not None else tuple(range(min(4, len(names))))
+    truth = task.true_parameters(observation)
+    colour = alt.Color(
+        "samples:N",
+        scale=alt.Scale(domain=list(sets), range=[_TRUTH, *_COLOURS][: len(sets)]),
+        legend=alt.Legend(orient="top", title=None, symbolOpacity=1),
+    )
+    bins = {i: _bins([np.asarray(v)[:, i] for v in sets.values()]) for i in shown}
+    size = 560 // max(2, len(shown))
+    rows = []
+    for r, i in enumerate(shown):
+        cells = [
+            _scatter(sets, names, (j, i), bins, truth, colour, size)
+            if j != i
+            else _marginal(sets, names, i, bins[i], truth, colour, size)
+            for j in shown[: r + 1]
+        ]
+        rows.append(alt.hconcat(*cells))
+    return alt.vconcat(*rows).properties(
+        title=f"{task.label}, observation {observation}: posterior samples"
+    )
+
+
+def _domain(bins: np.ndarray) -> alt.Scale:
+    return alt.Scale(domain=[float(bins[0]), float(bins[-1])], nice=False, clamp=False)
+
+
+def _marginal(
+    sets: Mapping[str, np.ndarray],
+    names: tuple[str, ...],
+    i: int,
+    bins: np.ndarray,
+    truth: np.ndarray,
+    colour: Any,
+    size: int,
+) -> Any:
+    frames = [
+        pl.DataFrame(
+            {
+                "samples": name,
+                "at": (bins[1:] + bins[:-1]) / 2,
+                "density": np.histogram(np.asarray(values)[:, i], bins=bins, density=True)[0],
+            }
+        )
+        for name, values in sets.items()
+    ]
+    x = alt.X("at:Q", title=names[i], scale=_domain(bins))
+    lines = (
+        alt.Chart(pl.concat(frames))
+        .mark_line(interpolate="monotone", strokeWidth=2, clip=True)
+        .encode(x, alt.Y("density:Q", title="density"), colour)
+    )
+    rule = (
+        alt.Chart(pl.DataFrame({"at": [float(truth[i])]}))
+        .mark_rule(strokeDash=[4, 3])
+        .encode(alt.X("at:Q", scale=_domain(bins)))
+    )
+    return (lines + rule).properties(width=size, height=size)
+
+
+def _scatter(
+    sets: Mapping[str, np.ndarray],
+    names: tuple[str, ...],
+    axes: tuple[int, int],
+    bins: Mapping[int, np.ndarray],
+    truth: np.ndarray,
+    colour: Any,
+    size: int,
+) -> Any:
+    j, i = axes
+    frames = [
+        pl.DataFrame(
+            {
+                "samples": name,
+                "x": np.asarray(values)[:SHOWN, j].astype(float),
+                "y": np.asarray(values)[:SHOWN, i].astype(float),
+            }
+        )
+        for name, values in sets.items()
+    ]
+    x = alt.X("x:Q", title=names[j], scale=_domain(bins[j]))
+    y = alt.Y("y:Q", title=names[i], scale=_domain(bins[i]))
+    points = (
+        alt.Chart(pl.concat(frames))
+        .mark_circle(size=6, opacity=0.35, clip=True)
+        .encode(x, y, colour)
+    )
+    cross = (
+        alt.Chart(pl.DataFrame({"x": [float(truth[j])], "y": [float(truth[i])]}))
+        .mark_point(shape="cross", size=90, filled=True, color="black", clip=True)
+        .encode(x, y)
+    )
+    return (points + cross).properties(width=size, height=size)
