@@ -32,7 +32,7 @@ STRICT = 1e-7
 GROUP = 64
 """Rows that the adaptive solver takes at a time: few pay for each step, many wait for one."""
 
-MAX_STEPS = 8192
+MAX_STEPS = 2048
 """Steps after which the adaptive solver gives up: the solution is NaN."""
 
 

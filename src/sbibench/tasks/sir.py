@@ -19,7 +19,7 @@ from sbibench.core.task import Task
 POPULATION = 1e6
 TESTED = 1000
 SEARCH = 640
-"""No double below 1 is a quantile level that Binomial(1000, 1/2) reaches later than this."""
+"""Binomial(1000, 1/2) exceeds this with probability 1e-18, less than a double below 1 resolves."""
 
 TIMES = tuple(17.0 * j for j in range(10))
 

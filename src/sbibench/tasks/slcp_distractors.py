@@ -1,8 +1,8 @@
 """SLCP with distractors: the 8 values of SLCP hidden among 92 values of heavy-tailed noise.
 
 x = concat(slcp, noise)[perm]; the noise is one draw of an equal mixture of 20 multivariate
-Student-t with 2 degrees of freedom. The posterior is that of SLCP. Source: Lueckmann et al. 2021, task T.4;
-Greenberg et al. 2019.
+Student-t with 2 degrees of freedom. The posterior is that of SLCP. Source:
+Lueckmann et al. 2021, task T.4; Greenberg et al. 2019.
 """
 
 import jax.numpy as jnp

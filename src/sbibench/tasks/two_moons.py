@@ -29,8 +29,8 @@ def simulate(key: PRNGKeyArray, theta: Float[Array, " d"]) -> Float[Array, " p"]
     key_angle, key_radius = random.split(key)
     a = random.uniform(key_angle, minval=-jnp.pi / 2, maxval=jnp.pi / 2)
     r = RADIUS + WIDTH * random.normal(key_radius)
-    x: Array = CENTRE + r * jnp.stack([jnp.cos(a), jnp.sin(a)]) + shift(theta)
-    return x
+    c = jnp.array(CENTRE) + r * jnp.stack([jnp.cos(a), jnp.sin(a)])
+    return c + shift(theta)
 
 
 def log_likelihood(theta: Float[Array, " d"], x: Float[Array, " p"]) -> Float[Array, ""]:
