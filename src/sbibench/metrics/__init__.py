@@ -21,7 +21,9 @@ class _Metrics(ModuleType):
         return getattr(importlib.import_module(f"{self.__name__}.{name}"), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, getattr(value, name, value) if isinstance(value, ModuleType) else value)
+        super().__setattr__(
+            name, getattr(value, name, value) if isinstance(value, ModuleType) else value
+        )
 
 
 sys.modules[__name__].__class__ = _Metrics

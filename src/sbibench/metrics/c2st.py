@@ -67,7 +67,7 @@ def logits(network: Network, xs: Float32[Array, "n d"]) -> Float32[Array, " n"]:
     return (xs @ weight)[:, 0] + bias
 
 
-@functools.partial(jax.jit, static_argnames=("hidden", "max_epochs"))
+@functools.partial(jax.jit, static_argnames="hidden")
 def fit(
     key: PRNGKeyArray,
     xs: Float32[Array, "n d"],
@@ -75,7 +75,7 @@ def fit(
     held_out: tuple[Float32[Array, "k d"], Bool[Array, " k"]],
     *,
     hidden: int,
-    max_epochs: int,
+    max_epochs: Array | int,
 ) -> Fit:
     """Train a network of two hidden layers to tell ys = 1 from 0; judge it by the held-out rows."""
     n, d = xs.shape
