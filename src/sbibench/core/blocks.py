@@ -15,9 +15,9 @@ BLOCK = 1000
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(function: Callable[..., Any], *, with_key: bool) -> Callable[..., Any]:
-    def block(fixed: tuple[Any, ...], key: jax.Array, start: jax.Array, rows: Any) -> Any:
-        if not with_key:
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    def block(fixed: Any, key: jax.Array | None, start: jax.Array, rows: Any) -> Any:
+        if key is None:
             return jax.vmap(lambda row: function(*fixed, *row))(rows)
         keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(start + jnp.arange(BLOCK))
         return jax.vmap(lambda k, row: function(*fixed, k, *row))(keys, rows)
@@ -50,7 +50,7 @@ def row_blocks(
     """
     arrays = tuple(np.asarray(a) for a in rows)
     total = len(arrays[0]) if n is None else n
-    compiled = _compiled(function, with_key=key is not None)
+    compiled = _compiled(function)
     for start in range(0, total, BLOCK):
         stop = min(start + BLOCK, total)
         last = np.minimum(np.arange(start, start + BLOCK), stop - 1)  # pads by repeating

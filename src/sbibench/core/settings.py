@@ -77,5 +77,8 @@ def build(cls: Any, values: Mapping[str, Any], what: str, *, text: bool = False)
 
 def as_dict(settings: Any) -> dict[str, Any]:
     """Return all settings of a dataclass, nested, as plain values."""
-    plain: dict[str, Any] = msgspec.to_builtins(settings)
-    return plain
+    return {
+        f.name: as_dict(value) if dataclasses.is_dataclass(value) else value
+        for f in dataclasses.fields(settings)
+        for value in [getattr(settings, f.name)]
+    }

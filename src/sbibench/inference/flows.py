@@ -116,11 +116,16 @@ class Flow:
             value: Array = normal + log_det.astype(SINGLE) + params.theta.log_det()
             return value
 
+        def from_noise(
+            params: FlowParams, x: Float[Array, " p"], z: Float[Array, " d"]
+        ) -> Float[Array, " d"]:
+            theta: Array = bijection(params).inverse(z, params.x.forward(x))
+            return params.theta.inverse(theta)
+
         def sample(
             params: FlowParams, x: Float[Array, " p"], key: PRNGKeyArray
         ) -> Float[Array, " d"]:
-            z = jax.random.normal(key, (d,), SINGLE)
-            return params.theta.inverse(bijection(params).inverse(z, params.x.forward(x)))
+            return from_noise(params, x, jax.random.normal(key, (d,), SINGLE))
 
         def loss(
             params: FlowParams,
@@ -140,6 +145,8 @@ class Flow:
         """(params, x [p], θ [d]) -> log q(θ | x), for many θ at one x."""
         self.log_prob: Callable[..., Any] = log_prob
         """(params, θ [d], x [p]) -> log q(θ | x)."""
+        self.from_noise: Callable[..., Any] = from_noise
+        """(params, x [p], z [d]) -> θ [d], the map from standard normal noise."""
         self.sample: Callable[..., Any] = sample
         """(params, x [p], key) -> θ [d]."""
         self.loss: Callable[..., Any] = loss

@@ -147,10 +147,13 @@ def execute(
     return judge(record, samples, metrics), samples
 
 
-def _checked(samples: Any, shape: tuple[int, int]) -> np.ndarray:
-    samples = np.asarray(samples, np.float32)
+def _checked(drawn: Any, shape: tuple[int, int]) -> np.ndarray:
+    samples: np.ndarray = np.asarray(drawn, np.float32)
     if samples.shape != shape:
         raise SbibenchError(f"the posterior returned samples of shape {samples.shape}, not {shape}")
+    bad = ~np.isfinite(samples).all(1)
+    if bad.any():
+        raise SbibenchError(f"{int(bad.sum())} of {len(samples)} samples are not finite")
     return samples
 
 

@@ -1,0 +1,29 @@
+# Two commands: `make quick` shows a real benchmark table, `make test` passes the tests.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: quick test test-slow lint clean
+
+$(VENV)/done: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+quick: $(VENV)/done
+	$(BIN)/sbibench suite run suites/quick.toml --out results/quick
+
+test: $(VENV)/done
+	$(BIN)/pytest -m "not slow"
+
+test-slow: $(VENV)/done
+	$(BIN)/pytest -m slow
+
+lint: $(VENV)/done
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV) results

@@ -1,0 +1,185 @@
+"""What every registered algorithm owes: shapes, support, budget, reproducibility, clear refusals."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+from sbibench.core import registry
+from sbibench.core.errors import InvalidSimulationsError, SbibenchError, UsageError
+from sbibench.core.posterior import Posterior
+from sbibench.metrics.c2st import c2st
+
+NAMES = registry.ALGORITHMS.names()
+BUDGET = 600
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def name(request):
+    return request.param
+
+
+def algorithm(name):
+    return registry.ALGORITHMS.get(name)()
+
+
+@pytest.fixture(scope="module")
+def fitted(name, toy_task):
+    problem = toy_task.problem(1, BUDGET)
+    return problem, algorithm(name).fit(jax.random.key(0), problem)
+
+
+def test_settings_are_a_frozen_dataclass(name):
+    settings = algorithm(name)
+    assert dataclasses.is_dataclass(settings)
+    assert settings.__dataclass_params__.frozen
+    assert settings == algorithm(name)
+
+
+def test_samples_have_shape_type_and_support(fitted, toy_task, key):
+    problem, posterior = fitted
+    assert isinstance(posterior, Posterior)
+    samples = posterior.sample(key, 1234)
+    assert samples.shape == (1234, 2)
+    assert samples.dtype == np.float32
+    assert np.isfinite(samples).all()
+    assert 0 < problem.simulator.calls <= BUDGET
+
+
+def test_the_posterior_is_better_than_the_prior(fitted, toy_task, key):
+    _, posterior = fitted
+    truth = toy_task.reference_samples(1, 2000)
+    samples = posterior.sample(key, 2000)
+    prior = np.asarray(jax.random.normal(key, (2000, 2)))
+    assert c2st(key, samples, truth) < c2st(key, prior, truth) - 0.05
+
+
+def test_density_agrees_with_samples(fitted, key):
+    _, posterior = fitted
+    if not hasattr(posterior, "log_prob"):
+        pytest.skip("this posterior has no density")
+    samples = posterior.sample(key, 4000)
+    grid = np.stack(np.meshgrid(*[np.linspace(-4, 4, 200)] * 2), -1).reshape(-1, 2)
+    density = np.exp(posterior.log_prob(grid))
+    cell = (8 / 199) ** 2
+    np.testing.assert_allclose(density.sum() * cell, 1.0, atol=0.02)
+    mean = (density[:, None] * grid).sum(0) * cell
+    np.testing.assert_allclose(samples.mean(0), mean, atol=5 * samples.std() / np.sqrt(4000))
+
+
+def test_same_key_same_samples(fitted, name, toy_task, key):
+    _, posterior = fitted
+    again = algorithm(name).fit(jax.random.key(0), toy_task.problem(1, BUDGET))
+    np.testing.assert_array_equal(again.sample(key, 100), posterior.sample(key, 100))
+    other = algorithm(name).fit(jax.random.key(1), toy_task.problem(1, BUDGET))
+    assert not np.array_equal(other.sample(key, 100), posterior.sample(key, 100))
+
+
+def test_a_second_fit_compiles_nothing(fitted, name, toy_task, key, compilations):
+    _, posterior = fitted
+    posterior.sample(key, 1000)
+    before = compilations()
+    algorithm(name).fit(jax.random.key(2), toy_task.problem(2, 500)).sample(key, 1000)
+    assert compilations() == before
+
+
+def test_an_amortized_posterior_follows_x(fitted, key):
+    _, posterior = fitted
+    if not posterior.amortized:
+        pytest.skip("this posterior is for one observation")
+    left, right = (posterior.sample(key, 500, x).mean(0) for x in ([-1.0, -1.0], [1.0, 1.0]))
+    assert (right > left + 0.5).all()
+
+
+def _partly_invalid(key, theta):
+    x = theta + 0.5 * jax.random.normal(key, theta.shape)
+    return jnp.where(theta[0] > 0.5, jnp.inf, x)
+
+
+def test_invalid_rows_are_dropped_or_refused_by_choice(name, toy_task, key):
+    task = dataclasses.replace(toy_task, simulate=_partly_invalid)
+    settings = algorithm(name)
+    problem = task.problem(1, BUDGET)
+    samples = dataclasses.replace(settings, invalid="drop").fit(key, problem).sample(key, 100)
+    assert np.isfinite(samples).all()
+    assert 0.2 < problem.simulator.invalid / problem.simulator.calls < 0.45
+    with pytest.raises(InvalidSimulationsError, match="not finite"):
+        dataclasses.replace(settings, invalid="refuse").fit(key, task.problem(1, BUDGET))
+
+
+def test_one_parameter_one_datum_and_a_constant_column(name, toy_task, key):
+    task = dataclasses.replace(
+        toy_task,
+        prior=dist.Uniform(np.zeros(1), np.full(1, 0.7)).to_event(1),
+        simulate=lambda key, theta: jnp.concatenate(
+            [theta + 0.1 * jax.random.normal(key, (1,)), jnp.full(1, 3.0)]
+        ),
+        parameter_names=("a",),
+        observations=np.array([[0.65, 3.0]]),
+        thetas_true=np.array([[0.6]]),
+    )
+    samples = algorithm(name).fit(key, task.problem(1, BUDGET)).sample(key, 500)
+    assert samples.shape == (500, 1)
+    assert (samples >= 0).all()
+    assert (samples.astype(float) <= 0.7).all()
+    assert samples.mean() > 0.45
+
+
+def test_an_observation_far_from_everything_ends_with_samples_or_a_reason(name, toy_task, key):
+    task = dataclasses.replace(
+        toy_task,
+        prior=dist.Uniform(-np.ones(2), np.ones(2)).to_event(1),
+        observations=np.array([[50.0, 50.0]]),
+        thetas_true=np.zeros((1, 2)),
+    )
+    problem = task.problem(1, 300, time_limit=60)
+    try:
+        samples = algorithm(name).fit(key, problem).sample(key, 100)
+    except SbibenchError as error:
+        assert str(error)
+    else:
+        assert (np.abs(samples) <= 1).all()
+
+
+@pytest.mark.parametrize("bad", [[np.nan, 0.0], [0.0, np.inf]])
+def test_an_observation_that_is_not_finite_is_refused_before_simulating(toy_task, bad):
+    task = dataclasses.replace(toy_task, observations=np.array([bad, bad]))
+    with pytest.raises(UsageError, match="not finite"):
+        task.problem(1, 10)
+
+
+def test_rej_abc_needs_enough_simulations(toy_task, key):
+    problem = toy_task.problem(1, 50)
+    with pytest.raises(UsageError, match="100 of 50"):
+        algorithm("rej_abc").fit(key, problem)
+    assert problem.simulator.calls == 0
+
+
+def test_rej_abc_keeps_the_nearest(toy_task, key):
+    settings = dataclasses.replace(algorithm("rej_abc"), quantile=0.05, kde=False)
+    posterior = settings.fit(key, toy_task.problem(1, 1000))
+    assert posterior.info["kept"] == 50
+    assert len(np.unique(posterior.sample(key, 5000), axis=0)) == 50
+    closer = dataclasses.replace(settings, quantile=0.01).fit(key, toy_task.problem(1, 1000))
+    assert closer.info["epsilon"] < posterior.info["epsilon"]
+
+
+def test_rej_abc_bandwidths_follow_each_parameter_s_scale(key):
+    from sbibench.inference.kde import KDE
+
+    points = np.random.default_rng(0).normal(size=(200, 2)) * [1.0, 0.1]
+    kde = KDE.fit(key, points)
+    assert (kde.deviations > 0).all()
+    np.testing.assert_allclose(kde.deviations[0] / kde.deviations[1], 10, rtol=0.2)
+    samples = kde.sample(key, 50_000)
+    expected = np.sqrt(points.var(0) + kde.deviations**2)
+    np.testing.assert_allclose(samples.std(0), expected, rtol=0.02)
+
+
+@pytest.mark.parametrize("wrong", [{"top": 0}, {"quantile": 0.0}, {"quantile": 1.5}])
+def test_rej_abc_refuses_impossible_settings(wrong):
+    with pytest.raises(UsageError):
+        registry.ALGORITHMS.get("rej_abc")(**wrong)

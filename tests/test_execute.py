@@ -1,0 +1,115 @@
+import sys
+import types
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sbibench.core.run import RunSpec
+from sbibench.runner.execute import execute
+
+
+@pytest.fixture
+def theirs(toy_task, monkeypatch):
+    """Return a module of somebody's own with a task and algorithms that misbehave."""
+    from dataclasses import dataclass, replace
+
+    module = types.ModuleType("theirs")
+
+    class Fixed:
+        amortized = False
+
+        def __init__(self, samples):
+            self.info = {}
+            self._samples = samples
+
+        def sample(self, key, n, x=None):
+            return self._samples
+
+    @dataclass(frozen=True)
+    class Crash:
+        def fit(self, key, problem):
+            raise RuntimeError("their bug")
+
+    @dataclass(frozen=True)
+    class Greedy:
+        def fit(self, key, problem):
+            problem.simulator(key, np.zeros((problem.simulator.left + 1, 2)))
+
+    @dataclass(frozen=True)
+    class OutOfMemory:
+        def fit(self, key, problem):
+            raise MemoryError
+
+    @dataclass(frozen=True)
+    class WrongShape:
+        def fit(self, key, problem):
+            return Fixed(np.zeros((3, 2)))
+
+    @dataclass(frozen=True)
+    class NotANumber:
+        def fit(self, key, problem):
+            return Fixed(np.full((10, 2), np.nan))
+
+    for thing in (Crash, Greedy, OutOfMemory, WrongShape, NotANumber):
+        setattr(module, thing.__name__, thing)
+    module.task = toy_task
+    module.no_reference = replace(toy_task, reference=None)
+    module.all_nan = replace(toy_task, simulate=lambda key, theta: theta * jnp.nan)
+    monkeypatch.setitem(sys.modules, "theirs", module)
+
+
+def spec(algorithm, task="theirs:task", budget=100):
+    return RunSpec(
+        task=task, task_version=1, algorithm=algorithm, settings={}, label="x",
+        budget=budget, observation=1, seed=0, samples=10,
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("theirs")
+@pytest.mark.parametrize(
+    ("algorithm", "status", "reason"),
+    [
+        ("theirs:Crash", "failed", "RuntimeError: their bug"),
+        ("theirs:Greedy", "budget_exceeded", "101 simulations asked for, 100 of 100 are left"),
+        ("theirs:OutOfMemory", "out_of_memory", "MemoryError"),
+        ("theirs:WrongShape", "failed", r"shape \(3, 2\), not \(10, 2\)"),
+        ("theirs:NotANumber", "failed", "10 of 10 samples are not finite"),
+    ],
+)
+def test_whatever_happens_there_is_a_record_with_a_reason(algorithm, status, reason):
+    import re
+
+    record, samples = execute(spec(algorithm), ["c2st"])
+    assert record.status == status
+    assert re.search(reason, record.reason)
+    assert samples is None
+    assert record.metrics == {}
+    assert record.missing == {"c2st": "the run has no samples"}
+
+
+@pytest.mark.usefixtures("theirs")
+def test_a_metric_that_cannot_be_computed_is_absent_with_its_reason():
+    record, samples = execute(spec("rej_abc", "theirs:no_reference"), ["c2st"])
+    assert record.status == "done"
+    assert samples.shape == (10, 2)
+    assert record.metrics == {}
+    assert "no reference" in record.missing["c2st"]
+
+
+@pytest.mark.usefixtures("theirs")
+def test_a_simulator_that_never_works_is_a_reason():
+    record, _ = execute(spec("rej_abc", "theirs:all_nan"), ["c2st"])
+    assert record.status == "failed"
+    assert "none of 100 simulations is finite" in record.reason
+    assert (record.calls, record.invalid) == (100, 100)
+
+
+@pytest.mark.usefixtures("theirs")
+def test_the_same_spec_gives_the_same_samples_and_another_seed_others():
+    import msgspec
+
+    first = execute(spec("rej_abc"), [])[1]
+    np.testing.assert_array_equal(first, execute(spec("rej_abc"), [])[1])
+    other = msgspec.structs.replace(spec("rej_abc"), seed=1)
+    assert not np.array_equal(first, execute(other, [])[1])

@@ -1,0 +1,57 @@
+import subprocess
+import sys
+
+import pytest
+
+import sbibench as sb
+from sbibench.core import registry
+from sbibench.core.errors import UsageError
+
+KINDS = (registry.TASKS, registry.ALGORITHMS, registry.METRICS)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.what)
+def test_every_name_is_a_file_with_its_object_and_a_description(kind):
+    assert kind.names()
+    for name in kind.names():
+        assert kind.get(name) is not None
+        assert kind.describe(name).endswith((".", ")"))
+
+
+def test_listing_imports_neither_jax_nor_what_it_lists():
+    code = (
+        "import sys; from sbibench.core import registry as r; "
+        "[k.names() and [k.describe(n) for n in k.names()] for k in (r.TASKS, r.ALGORITHMS)]; "
+        "bad = [m for m in sys.modules if m.startswith(('jax', 'sbibench.tasks', 'numpyro'))]; "
+        "sys.exit(', '.join(bad) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "typo", "meant"),
+    [(registry.TASKS, "two_moon", "two_moons"), (registry.ALGORITHMS, "rejabc", "rej_abc")],
+)
+def test_a_typo_is_answered_with_the_nearest_name(kind, typo, meant):
+    with pytest.raises(UsageError, match=f"did you mean '{meant}'"):
+        kind.get(typo)
+
+
+def test_anybody_s_own_object_is_reached_by_its_address(tmp_path, monkeypatch):
+    (tmp_path / "their_module.py").write_text("thing = 42\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert registry.TASKS.get("their_module:thing") == 42
+    with pytest.raises(UsageError, match="did you mean 'thing'"):
+        registry.TASKS.get("their_module:thin")
+    with pytest.raises(UsageError, match="no module 'not_there'"):
+        registry.TASKS.get("not_there:thing")
+
+
+def test_the_public_face():
+    assert sb.get_task("two_moons").name == "two_moons"
+    assert sb.get_algorithm("npe").flow.transforms == 5
+    assert callable(sb.metrics.c2st)
+    assert sb.get_metric("mmd").needs
+    with pytest.raises(AttributeError):
+        sb.nothing  # noqa: B018

@@ -1,0 +1,119 @@
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sbibench.core.deadline import Deadline
+from sbibench.core.errors import SbibenchError, UsageError
+from sbibench.core.problem import Problem
+from sbibench.core.simulator import Simulator
+from sbibench.inference.training import Training, train
+
+
+class Line(NamedTuple):
+    weights: Any
+    offset: Any
+
+
+def squared(params, key, xs, ys):
+    del key
+    return (ys[:, 0] - xs @ params.weights - params.offset) ** 2
+
+
+def never_finite(params, key, xs, ys):
+    return squared(params, key, xs, ys) * jnp.nan
+
+
+def with_deadline(toy_task, deadline):
+    simulator = Simulator(toy_task.simulate, (2, 2), 10, deadline)
+    return Problem(toy_task.prior, simulator, np.zeros(2, np.float32))
+
+
+@pytest.fixture
+def problem(toy_task):
+    return with_deadline(toy_task, Deadline())
+
+
+def data(n, noise=0.0):
+    rng = np.random.default_rng(1)
+    xs = rng.normal(size=(n, 3)).astype(np.float32)
+    ys = xs @ np.array([1.0, -2.0, 0.5]) + 3.0 + noise * rng.normal(size=n)
+    return xs, ys[:, None].astype(np.float32)
+
+
+START = Line(jnp.zeros(3, jnp.float32), jnp.float32(3.0))
+FAST = Training(learning_rate=0.05, batch_size=50)
+
+
+@pytest.mark.parametrize("n", [2, 30, 500, 6000])
+def test_it_finds_the_minimum_whatever_the_number_of_rows(key, problem, n):
+    best, info = train(key, squared, START, data(n), FAST, problem)
+    if n >= 500:
+        np.testing.assert_allclose(best.weights, [1.0, -2.0, 0.5], atol=0.02)
+    assert info["stopped"] in ("converged", "max_epochs")
+    assert best.offset == 3.0  # only the weights are trained
+
+
+def test_the_best_weights_come_back_not_the_last(key, problem):
+    # A step size far too large: losses jump about.
+    settings = Training(learning_rate=0.5, batch_size=20, patience=15)
+    rows = data(200, noise=1.0)
+    best, info = train(key, squared, START, rows, settings, problem)
+    assert info["best_epoch"] < info["epochs"]
+    order = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel()).permutation(200)
+    held_out = order[:20]
+    loss = squared(best, key, rows[0][held_out], rows[1][held_out]).mean()
+    np.testing.assert_allclose(loss, info["loss_validation"], rtol=1e-4)
+
+
+def test_nothing_is_compiled_for_another_number_of_rows(key, problem, compilations):
+    train(key, squared, START, data(100), FAST, problem)
+    before = compilations()
+    train(key, squared, START, data(12_345), FAST, problem)
+    assert compilations() == before
+
+
+def test_same_key_same_weights(key, problem):
+    first, _ = train(key, squared, START, data(100, 1.0), FAST, problem)
+    second, _ = train(key, squared, START, data(100, 1.0), FAST, problem)
+    np.testing.assert_array_equal(first.weights, second.weights)
+
+
+def test_a_deadline_ends_training_with_what_is_there(key, toy_task):
+    class Soon(Deadline):
+        looks = [0]
+
+        @property
+        def passed(self):
+            self.looks[0] += 1
+            return self.looks[0] > 5
+
+    best, info = train(key, squared, START, data(500), FAST, with_deadline(toy_task, Soon()))
+    assert info["stopped"] == "deadline"
+    assert info["epochs"] < 10
+    assert np.isfinite(best.weights).all()
+
+
+def test_a_deadline_before_the_first_epoch_is_an_error_in_words(key, toy_task):
+    with pytest.raises(SbibenchError, match="time limit"):
+        train(key, squared, START, data(500), FAST, with_deadline(toy_task, Deadline(0.0)))
+
+
+def test_divergence_is_an_error_in_words(key, problem):
+    with pytest.raises(SbibenchError, match="finite validation loss"):
+        train(key, never_finite, START, data(100), FAST, problem)
+
+
+def test_one_row_is_too_few(key, problem):
+    with pytest.raises(UsageError, match="2 valid simulations"):
+        train(key, squared, START, data(1), FAST, problem)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"batch_size": 0}, {"learning_rate": -1.0}, {"validation_fraction": 1.0}]
+)
+def test_impossible_settings_are_refused(wrong):
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        Training(**wrong)
