@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 import pytest
+import scipy.stats
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPClassifier
@@ -70,21 +71,22 @@ class Outcome:
     epochs: float
 
 
-def theirs(samples, reference, seed=0):
+def theirs(samples, reference, seed):
     xs = np.concatenate([reference, samples])
     xs = (xs - reference.mean(0)) / reference.std(0, ddof=1)
     ys = np.repeat([0, 1], [len(reference), len(samples)])
     units = 10 * xs.shape[1]
     accuracies, epochs = [], []
-    for rest, held in KFold(5, shuffle=True, random_state=seed).split(xs):
-        classifier = MLPClassifier((units, units), max_iter=1000, random_state=seed)
+    folds = KFold(5, shuffle=True, random_state=seed).split(xs)
+    for fold, (rest, held) in enumerate(folds):
+        classifier = MLPClassifier((units, units), max_iter=1000, random_state=5 * seed + fold)
         classifier.fit(xs[rest], ys[rest])
         accuracies.append(classifier.score(xs[held], ys[held]))
         epochs.append(classifier.n_iter_)
     return Outcome(np.mean(accuracies), np.mean(epochs))
 
 
-def ours(samples, reference, key=KEY):
+def ours(samples, reference, key):
     fits = module.cross_validate(
         key,
         *module.standardized(samples, reference),
@@ -102,28 +104,37 @@ def compared(names, n):
     """Differences of accuracy and logarithms of the ratio of epochs, ours to theirs."""
     accuracy, epochs = [], []
     for name in names:
-        pair = PAIRS[name](np.random.default_rng(len(accuracy)), n)
-        a, b = ours(*pair), theirs(*pair)
+        seed = len(accuracy)
+        pair = PAIRS[name](np.random.default_rng(seed), n)
+        a, b = ours(*pair, jax.random.key(seed)), theirs(*pair, seed)
         print(f"{name:15} {a.accuracy:.4f} {b.accuracy:.4f}  {a.epochs:6.1f} {b.epochs:6.1f}")
         accuracy.append(a.accuracy - b.accuracy)
         epochs.append(np.log(a.epochs / b.epochs))
     return np.array(accuracy), np.array(epochs)
 
 
-def test_a_training_of_one_batch_is_that_of_scikit_learn_step_by_step():
+@pytest.mark.parametrize("n", [150, 450])
+def test_a_training_is_that_of_scikit_learn_step_by_step(n, monkeypatch):
+    """With the same first weights and the same order of the rows: one batch, or 200, 200 and 50."""
     rng = np.random.default_rng(0)
-    n, d, hidden = 150, 3, 30
+    d, hidden = 3, 30
     xs = np.concatenate([normal(rng, n // 2, d, 4), normal(rng, n // 2, d)])
     xs = xs.astype(np.float32).astype(np.float64)
     ys = np.repeat([0, 1], n // 2)
-    test = normal(rng, 500, d).astype(np.float32)
+    test = normal(rng, 500, d, 2).astype(np.float32)
+    key_network, key_order = jax.random.split(KEY)
+    start = module.initial(key_network, (d, hidden, hidden, 1))
 
+    def shuffle(rows, random_state):
+        key = jax.random.fold_in(key_order, classifier.n_iter_)
+        return np.array(module.permutation(key, len(rows)))
+
+    monkeypatch.setattr("sklearn.neural_network._multilayer_perceptron.shuffle", shuffle)
     classifier = MLPClassifier((hidden, hidden), max_iter=1, warm_start=True)
     with pytest.warns(ConvergenceWarning):
         classifier.fit(xs, ys)
-    start = module.initial(jax.random.split(KEY)[0], (d, hidden, hidden, 1))
     # Rounding to single precision grows with the number of steps.
-    for epochs, tolerance in ((1, 1e-6), (2, 1e-6), (20, 1e-5), (1000, 1e-2)):
+    for epochs, tolerance in ((1, 1e-6), (2, 1e-6), (10, 1e-5), (1000, 1e-2)):
         classifier.max_iter = epochs
         classifier.coefs_ = [np.array(w, np.float64) for w, _ in start]
         classifier.intercepts_ = [np.array(b, np.float64) for _, b in start]
@@ -139,6 +150,23 @@ def test_a_training_of_one_batch_is_that_of_scikit_learn_step_by_step():
         assert float(fit.loss) == pytest.approx(classifier.loss_, rel=tolerance)
         assert float(fit.accuracy) > 0.99
     assert 20 < classifier.n_iter_ < 1000, "the last training should have stopped by itself"
+
+
+def test_all_permutations_are_equally_likely():
+    keys = jax.random.split(KEY, 6000)
+    orders = np.asarray(jax.jit(jax.vmap(lambda key: module.permutation(key, 3)))(keys))
+    counts = np.unique(orders, axis=0, return_counts=True)[1]
+    assert len(counts) == 6
+    assert scipy.stats.chisquare(counts).pvalue > 0.001
+
+
+def test_first_weights_are_uniform_within_their_bounds():
+    for (weight, bias), (a, b) in zip(
+        module.initial(KEY, (20, 200, 200, 1)), [(20, 200), (200, 200), (200, 1)], strict=True
+    ):
+        values = np.concatenate([np.ravel(weight), bias]) / (6 / (a + b)) ** 0.5
+        assert weight.shape == (a, b)
+        assert scipy.stats.kstest(values, scipy.stats.uniform(-1, 2).cdf).pvalue > 0.001
 
 
 def test_small_sets_score_as_with_scikit_learn():

@@ -67,6 +67,17 @@ def logits(network: Network, xs: Float32[Array, "n d"]) -> Float32[Array, " n"]:
     return (xs @ weight)[:, 0] + bias
 
 
+def permutation(key: PRNGKeyArray, n: int) -> Int[Array, " n"]:
+    """Shuffle the numbers below n; ten times faster on a CPU than `jax.random.permutation`.
+
+    That takes as long as an epoch of training when d is small.
+    """
+    # Random bits above, row numbers below: one sort of one array.
+    bits = jax.random.bits(key, (n,), jnp.uint32).astype(jnp.uint64)
+    numbered = (bits << 32) | jnp.arange(n, dtype=jnp.uint64)
+    return jnp.sort(numbered).astype(jnp.uint32).astype(jnp.int32)
+
+
 @functools.partial(jax.jit, static_argnames="hidden")
 def fit(
     key: PRNGKeyArray,
@@ -107,11 +118,7 @@ def fit(
 
     def epoch(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         state, epochs, _, best, stale = carry
-        # Random bits above, row numbers below: sorting these is ten times faster than
-        # `jax.random.permutation`, which would take as long as the training when d is small.
-        bits = jax.random.bits(jax.random.fold_in(key_order, epochs), (n,), jnp.uint32)
-        numbered = (bits.astype(jnp.uint64) << 32) | jnp.arange(n, dtype=jnp.uint64)
-        order = jnp.sort(numbered).astype(jnp.uint32).astype(jnp.int32)
+        order = permutation(jax.random.fold_in(key_order, epochs), n)
         order = jnp.pad(order, (0, batches * size - n))
         shuffled = xs[order].reshape(batches, size, d), ys[order].reshape(batches, size)
         state, losses = jax.lax.scan(step, state, (*shuffled, counts))
