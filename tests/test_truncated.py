@@ -34,7 +34,7 @@ def test_the_density_integrates_to_one_over_the_support(toy_task, key, x):
     total = np.exp(cut.log_prob(grid, x)).sum() * np.prod(HIGH - LOW) / n**2
     np.testing.assert_allclose(total, 1.0, atol=0.015)  # the mass inside comes from 100k draws
     leaked = 1 - np.exp(cut._log_mass[np.asarray(cut._x(x)).tobytes()])
-    assert leaked > 0.2  # so the correction is no formality
+    assert leaked > 0.05  # so the correction is no formality
 
 
 def test_all_samples_are_inside_and_outside_has_no_density(toy_task, key):

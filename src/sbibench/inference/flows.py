@@ -11,23 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import paramax
-from flowjax.bijections import (
-    AbstractBijection,
-    Chain,
-    Coupling,
-    Permute,
-    RationalQuadraticSpline,
-    Scan,
-)
+from flowjax.bijections import AbstractBijection, Chain, Permute, Scan
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sbibench.core.precision import SINGLE
-from sbibench.inference.networks import ResidualNet
+from sbibench.inference.spline import SplineCoupling
 from sbibench.inference.standardize import Standardizer
-
-
-def _single(tree: Any) -> Any:
-    return jax.tree.map(lambda a: a.astype(SINGLE) if eqx.is_inexact_array(a) else a, tree)
 
 
 @dataclass(frozen=True)
@@ -50,35 +39,26 @@ class SplineFlow:
     hidden: int = 50
     blocks: int = 2
     bins: int = 10
-    bound: int = 4  # an integer, since flowjax makes a float64 array of a float
+    bound: float = 4.0
 
     def build(self, key: PRNGKeyArray, d: int, p: int) -> AbstractBijection:
         """Return a bijection of [d] given [p] with fresh weights: noise to data by its inverse."""
-        spline = _single(RationalQuadraticSpline(knots=self.bins - 1, interval=self.bound))
 
-        def layer(key: PRNGKeyArray) -> Any:
-            net_key, order_key = jax.random.split(key)
-            coupling: Any = Coupling(
-                key,
-                transformer=spline,
-                untransformed_dim=d // 2,
-                dim=d,
-                cond_dim=p,
-                nn_width=1,  # this network is replaced by the residual one
-                nn_depth=0,
-            )
-            network = ResidualNet(
-                net_key,
-                inputs=d // 2 + p,
-                outputs=coupling.conditioner.out_size,
+        def layer(key: PRNGKeyArray) -> AbstractBijection:
+            network_key, order_key = jax.random.split(key)
+            coupling = SplineCoupling(
+                network_key,
+                d=d,
+                p=p,
                 hidden=self.hidden,
                 blocks=self.blocks,
+                bins=self.bins,
+                bound=self.bound,
             )
-            coupling = eqx.tree_at(lambda c: c.conditioner, coupling, network)
             if d == 1:
                 return coupling
-            order = Permute(jax.random.permutation(order_key, d) if d > 2 else jnp.array([1, 0]))
-            return Chain([coupling, order])
+            order = jax.random.permutation(order_key, d) if d > 2 else jnp.array([1, 0])
+            return Chain([coupling, Permute(order)])
 
         layers = eqx.filter_vmap(layer)(jax.random.split(key, self.transforms))
         return Scan(layers)
@@ -155,7 +135,7 @@ class Flow:
     def init(self, key: PRNGKeyArray, thetas: np.ndarray, xs: np.ndarray) -> FlowParams:
         """Return fresh weights, and scalings fitted to θ [n, d] and x [n, p]."""
         weights, _ = eqx.partition(self._build(key), eqx.is_array)
-        return FlowParams(_single(weights), Standardizer.fit(thetas), Standardizer.fit(xs))
+        return FlowParams(weights, Standardizer.fit(thetas), Standardizer.fit(xs))
 
 
 @functools.lru_cache(maxsize=64)
