@@ -1,9 +1,14 @@
+import re
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sbibench.core.errors import UsageError
 from sbibench.inference.flows import SplineFlow, conditional_flow
+from sbibench.inference.spline import inverse_spline, spline
 
 
 def _fresh(d, p, key, scale=3.0):
@@ -14,9 +19,11 @@ def _fresh(d, p, key, scale=3.0):
     params = flow.init(key, thetas, xs)
     # Random weights far from the identity, so that the tests see a real transformation.
     weights = jax.tree.map(
-        lambda a: a + 0.1 * jax.random.normal(key, a.shape, a.dtype)
-        if jnp.issubdtype(a.dtype, jnp.floating)
-        else a,
+        lambda a: (
+            a + 0.1 * jax.random.normal(key, a.shape, a.dtype)
+            if jnp.issubdtype(a.dtype, jnp.floating)
+            else a
+        ),
         params.weights,
     )
     return flow, params._replace(weights=weights), thetas, xs
@@ -34,13 +41,13 @@ def test_log_determinant_agrees_with_autodiff(key, d, p):
     jacobian = jax.jacfwd(lambda v: flow.from_noise(params, xs[0], v))(z)
     expected = -0.5 * jnp.sum(z**2) - 0.5 * d * jnp.log(2 * jnp.pi)
     expected -= jnp.linalg.slogdet(jacobian)[1]
-    np.testing.assert_allclose(flow.log_prob(params, theta, xs[0]), expected, atol=1e-4)
+    np.testing.assert_allclose(flow.log_prob(params, xs[0], theta), expected, atol=1e-4)
 
 
 def test_density_integrates_to_one(key):
     flow, params, _, xs = _fresh(1, 2, key)
     grid = np.linspace(-30, 40, 20_001, dtype=np.float32)[:, None]
-    density = np.exp(jax.vmap(lambda t: flow.log_prob(params, t, xs[0]))(grid))
+    density = np.exp(jax.vmap(lambda t: flow.log_prob(params, xs[0], t))(grid))
     np.testing.assert_allclose(np.trapezoid(density, grid[:, 0]), 1.0, atol=1e-3)
 
 
@@ -48,7 +55,7 @@ def test_samples_follow_the_density(key):
     flow, params, _, xs = _fresh(1, 2, key)
     samples = jax.vmap(lambda k: flow.sample(params, xs[0], k))(jax.random.split(key, 20_000))
     grid = np.linspace(-30, 40, 20_001, dtype=np.float32)[:, None]
-    density = np.exp(jax.vmap(lambda t: flow.log_prob(params, t, xs[0]))(grid))
+    density = np.exp(jax.vmap(lambda t: flow.log_prob(params, xs[0], t))(grid))
     cdf = np.cumsum(density) * (grid[1, 0] - grid[0, 0])
     ranks = np.interp(np.sort(np.asarray(samples)[:, 0]), grid[:, 0], cdf)
     # Kolmogorov-Smirnov: exceeded by chance once in a thousand times at 1.95 / sqrt(n).
@@ -58,13 +65,64 @@ def test_samples_follow_the_density(key):
 @pytest.mark.parametrize(("d", "p"), [(2, 2), (10, 4)])
 def test_networks_compute_in_float32(key, d, p):
     flow, params, thetas, xs = _fresh(d, p, key)
-    rows = (params, key, thetas[:7], xs[:7])
-    program = str(jax.make_jaxpr(jax.grad(lambda w, *r: flow.loss(params._replace(weights=w), *r).mean(), allow_int=True))(params.weights, *rows[1:]))
-    # flowjax adds up the layers' log-determinants [7] in float64; nothing larger may be.
-    wide = [line for line in program.splitlines() if "f64[7," in line and "50" in line]
-    assert not wide
-    assert flow.loss(*rows).dtype == jnp.float32
-    assert flow.sample(params, xs[0], key).dtype == jnp.float32
+
+    def mean_loss(weights):
+        return flow.loss(params._replace(weights=weights), key, thetas[:7], xs[:7]).mean()
+
+    def sample(weights):
+        return flow.sample(params._replace(weights=weights), xs[0], key)
+
+    gradient = jax.grad(mean_loss, allow_int=True)
+    for program in (
+        jax.make_jaxpr(gradient)(params.weights),
+        jax.make_jaxpr(sample)(params.weights),
+    ):
+        # Literal numbers are f64[] before they are converted; nothing with an axis may be.
+        assert re.search(r"f32\[\d", str(program))
+        assert not re.search(r"f64\[\d", str(program))
+
+
+@pytest.mark.parametrize("d", [3, 4, 7, 10])
+def test_every_coordinate_is_bent_more_than_once(d):
+    flow = SplineFlow(hidden=4, blocks=1, bins=4)
+    for seed in range(20):
+        layers = flow.init(jax.random.key(seed), d, 1)
+        at, bent = np.arange(d), np.zeros(d, int)
+        for order in np.asarray(layers.order):
+            assert sorted(order) == list(range(d))
+            bent[at[d // 2 :]] += 1
+            at = at[order]
+        assert bent.min() >= 2
+
+
+@pytest.mark.parametrize("wrong", [{"transforms": 0}, {"hidden": 0}, {"bins": 1}, {"bound": 0.0}])
+def test_impossible_architectures_are_refused(wrong):
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        SplineFlow(**wrong)
+
+
+def test_a_spline_agrees_with_flowjax():
+    from flowjax.bijections import RationalQuadraticSpline
+    from flowjax.utils import get_ravelled_pytree_constructor
+
+    rng = np.random.default_rng(0)
+    bins, n = 10, 300
+    raw = rng.normal(size=(3 * bins - 1, n))
+    x = rng.uniform(-5, 5, size=n)
+    # flowjax floors sizes at 1e-3 absolutely where ours does at 1e-3 of the interval, and it has
+    # slopes at both ends; with the interval [-1/2, 1/2] and slopes of 1 there the two agree.
+    scalar = RationalQuadraticSpline(knots=bins - 1, interval=(-0.5, 0.5))
+    make, size = get_ravelled_pytree_constructor(scalar, filter_spec=eqx.is_inexact_array)
+    inner = raw[2 * bins :] - np.log(np.expm1(1 - 1e-3))  # flowjax adds its initial value
+    both = np.concatenate([raw[: 2 * bins], np.zeros((1, n)), inner, np.zeros((1, n))])
+    assert size == len(both)
+    expected = [make(r).transform_and_log_det(v) for r, v in zip(both.T, x / 8, strict=True)]
+    y, log_slope = spline(jnp.asarray(raw), jnp.asarray(x / 8), 0.5)
+    np.testing.assert_allclose(y, [e[0] for e in expected], atol=1e-9)
+    np.testing.assert_allclose(log_slope, [e[1] for e in expected], atol=1e-7)
+    back, log_slope_back = inverse_spline(jnp.asarray(raw), y, 0.5)
+    np.testing.assert_allclose(back, x / 8, atol=1e-9)
+    np.testing.assert_allclose(log_slope_back, -log_slope, atol=1e-6)
 
 
 def test_one_architecture_is_one_object():

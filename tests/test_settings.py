@@ -9,7 +9,9 @@ def test_nested_dotted_and_short_names_say_the_same():
     expected = NPE(flow=NPE().flow.__class__(hidden=20))
     for values in ({"flow": {"hidden": 20}}, {"flow.hidden": 20}, {"hidden": 20}):
         assert settings.build(NPE, values, "npe") == expected
-    assert settings.build(NPE, {"training.batch-size": "7"}, "npe", text=True).training.batch_size == 7
+    assert (
+        settings.build(NPE, {"training.batch-size": "7"}, "npe", text=True).training.batch_size == 7
+    )
 
 
 def test_all_settings_survive_a_round_trip():

@@ -28,7 +28,13 @@ def test_the_identity_is_everything_but_the_label():
     a = record().spec
     assert a.id == msgspec.structs.replace(a, label="B").id
     assert a.id == msgspec.structs.replace(a, settings={"nested": {"a": None, "b": 2.5}, "k": 1}).id
-    for change in ({"seed": 1}, {"budget": 1}, {"task_version": 2}, {"settings": {}}, {"samples": 1}):
+    for change in (
+        {"seed": 1},
+        {"budget": 1},
+        {"task_version": 2},
+        {"settings": {}},
+        {"samples": 1},
+    ):
         assert msgspec.structs.replace(a, **change).id != a.id
 
 

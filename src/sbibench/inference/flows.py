@@ -1,4 +1,4 @@
-"""Conditional normalizing flows q(θ | x), on flowjax, as pure functions of their parameters."""
+"""Conditional normalizing flows q(θ | x), as pure functions of their parameters."""
 
 import functools
 import math
@@ -10,18 +10,29 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import paramax
-from flowjax.bijections import AbstractBijection, Chain, Permute, Scan
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from sbibench.core.errors import UsageError
+from sbibench.core.keys import numpy_rng
 from sbibench.core.precision import SINGLE
-from sbibench.inference.spline import SplineCoupling
+from sbibench.inference.networks import ResidualNet
+from sbibench.inference.spline import inverse_spline, spline
 from sbibench.inference.standardize import Standardizer
+
+
+class Coupling(eqx.Module):
+    """A coupling layer, or a stack of them: what bends the later coordinates, and a new order."""
+
+    network: ResidualNet
+    order: Int[Array, "*layers d"]
 
 
 @dataclass(frozen=True)
 class SplineFlow:
     """Architecture of a neural spline flow with coupling layers (Durkan et al. 2019).
+
+    In each layer the coordinates from d // 2 on are bent by splines that the others and x
+    determine, then all are put in a new order.
 
     Attributes
     ----------
@@ -41,27 +52,83 @@ class SplineFlow:
     bins: int = 10
     bound: float = 4.0
 
-    def build(self, key: PRNGKeyArray, d: int, p: int) -> AbstractBijection:
-        """Return a bijection of [d] given [p] with fresh weights: noise to data by its inverse."""
+    def __post_init__(self) -> None:
+        for name, least in (("transforms", 1), ("hidden", 1), ("blocks", 0), ("bins", 2)):
+            if getattr(self, name) < least:
+                raise UsageError(f"{name} is {least} or more, not {getattr(self, name)}")
+        if not self.bound > 0:
+            raise UsageError(f"bound is positive, not {self.bound}")
 
-        def layer(key: PRNGKeyArray) -> AbstractBijection:
-            network_key, order_key = jax.random.split(key)
-            coupling = SplineCoupling(
-                network_key,
-                d=d,
-                p=p,
+    def init(self, key: PRNGKeyArray, d: int, p: int) -> Coupling:
+        """Return fresh weights of all layers, stacked along the first axis."""
+
+        def network(key: PRNGKeyArray) -> ResidualNet:
+            return ResidualNet(
+                key,
+                inputs=d // 2 + p,
+                outputs=(3 * self.bins - 1) * (d - d // 2),
                 hidden=self.hidden,
                 blocks=self.blocks,
-                bins=self.bins,
-                bound=self.bound,
             )
-            if d == 1:
-                return coupling
-            order = jax.random.permutation(order_key, d) if d > 2 else jnp.array([1, 0])
-            return Chain([coupling, Permute(order)])
 
-        layers = eqx.filter_vmap(layer)(jax.random.split(key, self.transforms))
-        return Scan(layers)
+        network_key, order_key = jax.random.split(key)
+        networks = jax.vmap(network)(jax.random.split(network_key, self.transforms))
+        orders = jnp.asarray(_orders(numpy_rng(order_key), self.transforms, d))
+        return Coupling(networks, orders)
+
+    def to_noise(
+        self, layers: Coupling, v: Float[Array, "d n"], x: Float[Array, "p n"]
+    ) -> tuple[Float[Array, "d n"], Float[Array, " n"]]:
+        """Return the noise behind the columns of v given those of x, and log |dz/dv| [n]."""
+
+        def layer(carry: tuple[Array, Array], weights: Coupling) -> tuple[Any, None]:
+            v, log_det = carry
+            bent, log_slope = self._bend(spline, weights.network, v, x)
+            return (_reorder(bent, weights.order), log_det + log_slope), None
+
+        (z, log_det), _ = jax.lax.scan(layer, (v, jnp.zeros_like(v[0])), layers)
+        return z, log_det
+
+    def from_noise(
+        self, layers: Coupling, z: Float[Array, "d n"], x: Float[Array, "p n"]
+    ) -> Float[Array, "d n"]:
+        """Return what `to_noise` maps to the columns of z."""
+
+        def layer(z: Array, weights: Coupling) -> tuple[Array, None]:
+            bent = _reorder(z, jnp.argsort(weights.order))
+            return self._bend(inverse_spline, weights.network, bent, x)[0], None
+
+        v: Array = jax.lax.scan(layer, z, layers, reverse=True)[0]
+        return v
+
+    def _bend(
+        self, bend: Callable[..., Any], network: ResidualNet, v: Array, x: Array
+    ) -> tuple[Array, Array]:
+        half = len(v) // 2
+        raw = network(jnp.concatenate([v[:half], x]))
+        raw = raw.reshape(3 * self.bins - 1, len(v) - half, -1)
+        bent, log_slope = bend(raw, v[half:], self.bound)
+        return jnp.concatenate([v[:half], bent]), log_slope.sum(0)
+
+
+def _reorder(v: Array, order: Array) -> Array:
+    return v.at[order].get(unique_indices=True, mode="promise_in_bounds")
+
+
+def _orders(rng: np.random.Generator, layers: int, d: int) -> np.ndarray:
+    """Draw orders [layers, d] under which every coordinate is bent about as often as any other."""
+    if d <= 2:
+        return np.tile(np.arange(d)[::-1], (layers, 1))
+
+    def least_bent(orders: np.ndarray) -> int:
+        at, bent = np.arange(d), np.zeros(d, int)
+        for order in orders:
+            bent[at[d // 2 :]] += 1
+            at = at[order]
+        return int(bent.min())
+
+    drawn = [np.array([rng.permutation(d) for _ in range(layers)]) for _ in range(200)]
+    return max(drawn, key=least_bent)
 
 
 class FlowParams(NamedTuple):
@@ -80,27 +147,29 @@ class Flow:
     """
 
     def __init__(self, architecture: SplineFlow, d: int, p: int) -> None:
-        self._build = lambda key: architecture.build(key, d, p)
-        _, self._static = eqx.partition(self._build(jax.random.key(0)), eqx.is_array)
+        self._init = lambda key: architecture.init(key, d, p)
 
-        def bijection(params: FlowParams) -> Any:
-            return paramax.unwrap(eqx.combine(params.weights, self._static))
+        def log_probs(
+            params: FlowParams, thetas: Float[Array, "n d"], xs: Float[Array, "n p"]
+        ) -> Float[Array, " n"]:
+            z, log_det = architecture.to_noise(
+                params.weights, params.theta.columns(thetas), params.x.columns(xs)
+            )
+            normal = -0.5 * jnp.sum(z**2, 0) - 0.5 * d * math.log(2 * math.pi)
+            value: Array = normal + log_det + params.theta.log_det()
+            return value
 
         def log_prob(
-            params: FlowParams, theta: Float[Array, " d"], x: Float[Array, " p"]
+            params: FlowParams, x: Float[Array, " p"], theta: Float[Array, " d"]
         ) -> Float[Array, ""]:
-            z, log_det = bijection(params).transform_and_log_det(
-                params.theta.forward(theta), params.x.forward(x)
-            )
-            normal = -0.5 * jnp.sum(z**2) - 0.5 * d * math.log(2 * math.pi)
-            value: Array = normal + log_det.astype(SINGLE) + params.theta.log_det()
-            return value
+            return log_probs(params, theta[None], x[None])[0]
 
         def from_noise(
             params: FlowParams, x: Float[Array, " p"], z: Float[Array, " d"]
         ) -> Float[Array, " d"]:
-            theta: Array = bijection(params).inverse(z, params.x.forward(x))
-            return params.theta.inverse(theta)
+            v = architecture.from_noise(params.weights, z[:, None], params.x.columns(x[None]))
+            theta: Array = params.theta.inverse(v[:, 0])
+            return theta
 
         def sample(
             params: FlowParams, x: Float[Array, " p"], key: PRNGKeyArray
@@ -114,17 +183,10 @@ class Flow:
             xs: Float[Array, "n p"],
         ) -> Float[Array, " n"]:
             del key
-            return -jax.vmap(lambda theta, x: log_prob(params, theta, x))(thetas, xs)
+            return -log_probs(params, thetas, xs)
 
-        def log_prob_at(
-            params: FlowParams, x: Float[Array, " p"], theta: Float[Array, " d"]
-        ) -> Float[Array, ""]:
-            return log_prob(params, theta, x)
-
-        self.log_prob_at: Callable[..., Any] = log_prob_at
-        """(params, x [p], θ [d]) -> log q(θ | x), for many θ at one x."""
         self.log_prob: Callable[..., Any] = log_prob
-        """(params, θ [d], x [p]) -> log q(θ | x)."""
+        """(params, x [p], θ [d]) -> log q(θ | x)."""
         self.from_noise: Callable[..., Any] = from_noise
         """(params, x [p], z [d]) -> θ [d], the map from standard normal noise."""
         self.sample: Callable[..., Any] = sample
@@ -134,8 +196,7 @@ class Flow:
 
     def init(self, key: PRNGKeyArray, thetas: np.ndarray, xs: np.ndarray) -> FlowParams:
         """Return fresh weights, and scalings fitted to θ [n, d] and x [n, p]."""
-        weights, _ = eqx.partition(self._build(key), eqx.is_array)
-        return FlowParams(weights, Standardizer.fit(thetas), Standardizer.fit(xs))
+        return FlowParams(self._init(key), Standardizer.fit(thetas), Standardizer.fit(xs))
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,4 +1,8 @@
-"""Small networks that flows and classifiers are made of."""
+"""Small networks that flows and classifiers are made of.
+
+They take matrices [features, n] whose columns are the samples: the long axis is the last one, so
+that what follows a network runs along contiguous memory.
+"""
 
 import equinox as eqx
 import jax
@@ -7,8 +11,14 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from sbibench.core.precision import SINGLE
 
 
+def _affine(layer: eqx.nn.Linear, h: Float[Array, "inputs n"]) -> Float[Array, "outputs n"]:
+    assert layer.bias is not None
+    out: Array = layer.weight @ h + layer.bias[:, None]
+    return out
+
+
 class ResidualNet(eqx.Module):
-    """A residual network: linear, `blocks` times x + W ReLU(W ReLU(x)), linear.
+    """A residual network: linear, `blocks` times h + W ReLU(W ReLU(h)), linear; float32.
 
     The residual form of He et al. 2016 with pre-activation, as conditioner of spline flows in
     Durkan et al. 2019 (neural spline flows), section 5.
@@ -18,7 +28,9 @@ class ResidualNet(eqx.Module):
     blocks: list[tuple[eqx.nn.Linear, eqx.nn.Linear]]
     last: eqx.nn.Linear
 
-    def __init__(self, key: PRNGKeyArray, *, inputs: int, outputs: int, hidden: int, blocks: int):
+    def __init__(
+        self, key: PRNGKeyArray, *, inputs: int, outputs: int, hidden: int, blocks: int
+    ) -> None:
         def linear(i: int, n_in: int, n_out: int) -> eqx.nn.Linear:
             return eqx.nn.Linear(n_in, n_out, dtype=SINGLE, key=jax.random.fold_in(key, i))
 
@@ -29,10 +41,9 @@ class ResidualNet(eqx.Module):
         ]
         self.last = linear(2 * blocks + 1, hidden, outputs)
 
-    def __call__(self, x: Float[Array, " inputs"]) -> Float[Array, " outputs"]:
-        """Return the network's value at x."""
-        h = self.first(x)
+    def __call__(self, xs: Float[Array, "inputs n"]) -> Float[Array, "outputs n"]:
+        """Return the network's values at the columns of xs."""
+        h = _affine(self.first, xs)
         for inner, outer in self.blocks:
-            h = h + outer(jax.nn.relu(inner(jax.nn.relu(h))))
-        out: Array = self.last(h)
-        return out
+            h = h + _affine(outer, jax.nn.relu(_affine(inner, jax.nn.relu(h))))
+        return _affine(self.last, h)

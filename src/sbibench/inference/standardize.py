@@ -31,6 +31,10 @@ class Standardizer(NamedTuple):
         """Return v [..., k] of z [..., k]."""
         return z * self.scale + self.mean
 
+    def columns(self, rows: Any) -> Any:
+        """Return z [k, n] of rows v [n, k]: standardized, and samples along the last axis."""
+        return (rows.T - self.mean[:, None]) / self.scale[:, None]
+
     def log_det(self) -> Float[Array, ""]:
         """Return log |det dz/dv|."""
         return -jnp.sum(jnp.log(self.scale))

@@ -71,8 +71,11 @@ class Training:
 @functools.lru_cache(maxsize=64)
 def _programs(loss: Loss, settings: Training) -> tuple[Any, Any, Any]:
     """Return (initial optimiser state, train a chunk, validate a chunk), compiled once."""
-    adam = optax.chain(
-        optax.clip_by_global_norm(settings.clip_norm), optax.adam(settings.learning_rate)
+    # Flattened: one vector to update compiles to one loop in place of a dozen.
+    adam = optax.flatten(
+        optax.chain(
+            optax.clip_by_global_norm(settings.clip_norm), optax.adam(settings.learning_rate)
+        )
     )
 
     def split(weights: Any) -> tuple[Any, Any]:

@@ -101,7 +101,7 @@ class TruncatedPosterior:
                 raise SamplingError("none of the estimate's mass lies inside the prior's support")
             self._log_mass[x.tobytes()] = float(np.log(inside.mean()))
         log_q = (
-            map_rows(self._flow.log_prob_at, thetas, fixed=(self._params, x))
+            map_rows(self._flow.log_prob, thetas, fixed=(self._params, x))
             - self._log_mass[x.tobytes()]
         )
         return np.where(self._rows.inside(thetas), log_q, -np.inf)
