@@ -53,7 +53,6 @@ PAIRS = {
     "d2 clusters": lambda rng, n: (normal(rng, n, 2), clusters(rng, n, 2, 0.95)),
     "d2 moons": lambda rng, n: (moon(rng, n, 0.2), moon(rng, n, 0.1)),
     "d2 correlated": lambda rng, n: (normal(rng, n, 2), correlated(rng, n, 0.7)),
-    "d5 equal": lambda rng, n: (normal(rng, n, 5), normal(rng, n, 5)),
     "d5 scale 1.5": lambda rng, n: (normal(rng, n, 5, 0, 1.5), normal(rng, n, 5)),
     "d5 clusters": lambda rng, n: (normal(rng, n, 5), clusters(rng, n, 5, 0.9)),
     "d5 shift 2": lambda rng, n: (normal(rng, n, 5, 2), normal(rng, n, 5)),

@@ -43,7 +43,7 @@ class Kind:
         if name not in self._inside():
             return f"from {self._outside()[name].value}"
         spec = util.find_spec(self.folder)
-        folder = Path(list((spec and spec.submodule_search_locations) or [])[0])
+        folder = Path(next(iter((spec and spec.submodule_search_locations) or [])))
         docstring = ast.get_docstring(ast.parse((folder / f"{name}.py").read_text())) or ""
         return " ".join(docstring.split("\n\n")[0].split())
 

@@ -147,7 +147,7 @@ class Flow:
     """
 
     def __init__(self, architecture: SplineFlow, d: int, p: int) -> None:
-        self._init = lambda key: architecture.init(key, d, p)
+        self._architecture, self._d, self._p = architecture, d, p
 
         def log_probs(
             params: FlowParams, thetas: Float[Array, "n d"], xs: Float[Array, "n p"]
@@ -196,7 +196,8 @@ class Flow:
 
     def init(self, key: PRNGKeyArray, thetas: np.ndarray, xs: np.ndarray) -> FlowParams:
         """Return fresh weights, and scalings fitted to θ [n, d] and x [n, p]."""
-        return FlowParams(self._init(key), Standardizer.fit(thetas), Standardizer.fit(xs))
+        weights = self._architecture.init(key, self._d, self._p)
+        return FlowParams(weights, Standardizer.fit(thetas), Standardizer.fit(xs))
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,12 +4,12 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from sbibench.reference.generator import generator
+from sbibench.core.keys import numpy_rng
 
 
 def gaussian(key: PRNGKeyArray, mean: np.ndarray, scale: np.ndarray, n: int) -> np.ndarray:
     """Draw n samples [n, d] of a Gaussian with mean [d] and standard deviations [d]."""
-    return np.asarray(mean + scale * generator(key).standard_normal((n, len(mean))))
+    return np.asarray(mean + scale * numpy_rng(key).standard_normal((n, len(mean))))
 
 
 def truncated_gaussian(
@@ -28,6 +28,6 @@ def truncated_gaussian(
     side = np.where(a + b > 0, -1.0, 1.0)  # mirror what would lie in the upper tail
     a, b = np.where(side > 0, a, -b), np.where(side > 0, b, -a)
     ratio = np.exp(log_ndtr(a) - log_ndtr(b))
-    u = generator(key).uniform(size=(n, len(mean)))
+    u = numpy_rng(key).uniform(size=(n, len(mean)))
     z = ndtri_exp(log_ndtr(b) + np.log(ratio + (1 - ratio) * (1 - u)))
     return np.asarray(np.clip(mean + scale * side * z, low, high))

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from sbibench.core.errors import SamplingError
-from sbibench.reference.generator import generator
+from sbibench.core.keys import numpy_rng
 
 Draws = tuple[np.ndarray, np.ndarray]
 """Proposed samples [m, d] and which of them to keep, bool [m]."""
@@ -28,7 +28,7 @@ def rejection(
     SamplingError
         If `cap` * n proposals, or the first thousand, do not yield n samples.
     """
-    rng = generator(key)
+    rng = numpy_rng(key)
     batch = max(n, 1000)
     parts: list[np.ndarray] = []
     kept = proposed = 0

@@ -35,7 +35,8 @@ class HasReference(Protocol):
 def _bins(values: list[np.ndarray]) -> np.ndarray:
     both = np.concatenate(values)
     low, high = np.quantile(both, [0.001, 0.999])
-    return np.linspace(low, high, 41)
+    margin = 0.04 * (high - low) or 0.5
+    return np.linspace(low - margin, high + margin, 71)
 
 
 def posterior(
@@ -90,8 +91,13 @@ def posterior(
             for j in shown[: r + 1]
         ]
         rows.append(alt.hconcat(*cells))
-    return alt.vconcat(*rows).properties(
-        title=f"{task.label}, observation {observation}: posterior samples"
+    title = f"{task.label}, observation {observation}: samples of the posterior"
+    below = "Cross and dashed lines: the parameters that generated the observation."
+    return (
+        alt.vconcat(*rows)
+        .properties(title=alt.TitleParams(title, subtitle=below, anchor="start"))
+        .configure_axis(grid=False)
+        .configure_view(stroke=None)
     )
 
 
@@ -121,7 +127,7 @@ def _marginal(
     x = alt.X("at:Q", title=names[i], scale=_domain(bins))
     lines = (
         alt.Chart(pl.concat(frames))
-        .mark_line(interpolate="monotone", strokeWidth=2, clip=True)
+        .mark_line(strokeWidth=1.5, clip=True)
         .encode(x, alt.Y("density:Q", title="density"), colour)
     )
     rule = (
@@ -141,27 +147,29 @@ def _scatter(
     colour: Any,
     size: int,
 ) -> Any:
-    j, i = axes
+    j, row = axes
     frames = [
         pl.DataFrame(
             {
                 "samples": name,
                 "x": np.asarray(values)[:SHOWN, j].astype(float),
-                "y": np.asarray(values)[:SHOWN, i].astype(float),
+                "y": np.asarray(values)[:SHOWN, row].astype(float),
             }
         )
         for name, values in sets.items()
     ]
     x = alt.X("x:Q", title=names[j], scale=_domain(bins[j]))
-    y = alt.Y("y:Q", title=names[i], scale=_domain(bins[i]))
-    points = (
-        alt.Chart(pl.concat(frames))
-        .mark_circle(size=6, opacity=0.35, clip=True)
-        .encode(x, y, colour)
-    )
+    y = alt.Y("y:Q", title=names[row], scale=_domain(bins[row]))
+    # The truth lies on top of the others and is finer: what sticks out from under it is error.
+    true_frame, *other_frames = frames
+    layers = [
+        alt.Chart(frame).mark_circle(size=dot, opacity=0.5, clip=True).encode(x, y, colour)
+        for frame, dot in [*((frame, 10) for frame in other_frames), (true_frame, 3)]
+    ]
+    points = alt.layer(*layers)
     cross = (
-        alt.Chart(pl.DataFrame({"x": [float(truth[j])], "y": [float(truth[i])]}))
-        .mark_point(shape="cross", size=90, filled=True, color="black", clip=True)
+        alt.Chart(pl.DataFrame({"x": [float(truth[j])], "y": [float(truth[row])]}))
+        .mark_point(shape="cross", size=70, filled=True, color="white", stroke="black", clip=True)
         .encode(x, y)
     )
     return (points + cross).properties(width=size, height=size)

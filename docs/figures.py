@@ -1,0 +1,20 @@
+"""Makes the picture in the README: `python docs/figures.py`."""
+
+from pathlib import Path
+
+import jax
+
+import sbibench as sb
+from sbibench.core.compilation import keep_compiled_programs
+
+keep_compiled_programs()
+key = jax.random.key(0)
+task = sb.get_task("two_moons")
+samples = {
+    label: sb.get_algorithm(name).fit(key, task.problem(1, 10_000)).sample(key, 10_000)
+    for label, name in (("REJ-ABC", "rej_abc"), ("NPE", "npe"))
+}
+scores = {k: sb.metrics.c2st(key, v, task.reference_samples(1)) for k, v in samples.items()}
+named = {f"{k} (C2ST {scores[k]:.2f})": v for k, v in samples.items()}
+chart = sb.plot.posterior(task, 1, named)
+chart.save(Path(__file__).parent / "two_moons.png", ppi=130)
