@@ -14,7 +14,7 @@ quick: $(VENV)/done
 	$(BIN)/sbibench suite run suites/quick.toml --out results/quick
 
 test: $(VENV)/done
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: $(VENV)/done
 	$(BIN)/pytest -m slow

@@ -7,7 +7,7 @@ import numpyro.distributions as dist
 import pytest
 from jaxtyping import install_import_hook
 
-with install_import_hook("sbibench", "beartype.beartype"):
+with install_import_hook("sbibench", "typechecking.checked"):
     import sbibench.core.task
     from sbibench.core import precision
     from sbibench.core.compilation import keep_compiled_programs

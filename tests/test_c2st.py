@@ -169,13 +169,14 @@ def test_first_weights_are_uniform_within_their_bounds():
 
 
 def test_small_sets_score_as_with_scikit_learn():
-    accuracy, epochs = compared(["d2 shift 1", "d2 moons", "d5 shift 2"], 1500)
+    accuracy, epochs = compared(["d2 shift 1", "d2 scale 0.3", "d5 shift 2"], 1000)
     assert abs(accuracy.mean()) < 0.01
     assert abs(accuracy).max() < 0.02
     assert abs(epochs.mean()) < np.log(1.3)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_large_sets_score_as_with_scikit_learn():
     accuracy, epochs = compared(PAIRS, 10_000)
     print(f"mean difference {accuracy.mean():.4f}, largest {abs(accuracy).max():.4f}")

@@ -78,6 +78,7 @@ def test_models_agree_with_an_independent_solver_on_many_draws(name):
     check_accuracy(name, 1000)
 
 
+@pytest.mark.slow
 def test_solution_and_derivatives_of_a_closed_form():
     thetas = jnp.array([[0.5, 1.0], [3.0, -1.0], [400.0, 30.0]])  # the last is stiff
     times = jnp.array(LINEAR.times)

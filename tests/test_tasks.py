@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
+from jaxtyping import TypeCheckError
 
 from sbibench.core import priors, registry
 from sbibench.core.blocks import map_rows
@@ -104,8 +105,8 @@ def test_no_second_compilation(task):
     before = len(COMPILED)
     simulator(task)(jax.random.key(3), thetas)
     assert len(COMPILED) == before
-    jax.jit(lambda x: x + 1)(1.0)
-    assert len(COMPILED) == before + 1  # the counter does count
+    jax.jit(lambda x: x + before)(1.0)
+    assert len(COMPILED) > before  # the counter does count
 
 
 def test_prior_goes_to_the_whole_space_and_back(task):
@@ -124,9 +125,9 @@ def test_observations_count_from_one(task):
         assert priors.rows(task.prior).inside(task.true_parameters(i)[None]).all()
     np.testing.assert_array_equal(task.observation(1), task.observations[0])
     for wrong in (0, 11, -1, 1.0, True):
-        with pytest.raises(UsageError):
+        with pytest.raises((UsageError, TypeCheckError)):
             task.observation(wrong)
-        with pytest.raises(UsageError):
+        with pytest.raises((UsageError, TypeCheckError)):
             task.true_parameters(wrong)
 
 
