@@ -1,5 +1,5 @@
 # Two commands: `make quick` shows a real benchmark table, `make test` passes the tests.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 

@@ -103,6 +103,8 @@ def _partly_invalid(key, theta):
 def test_invalid_rows_are_dropped_or_refused_by_choice(name, toy_task, key):
     task = dataclasses.replace(toy_task, simulate=_partly_invalid)
     settings = algorithm(name)
+    if not hasattr(settings, "invalid"):
+        pytest.skip("this algorithm has no choice to make")
     problem = task.problem(1, BUDGET)
     samples = dataclasses.replace(settings, invalid="drop").fit(key, problem).sample(key, 100)
     assert np.isfinite(samples).all()
@@ -129,6 +131,20 @@ def test_one_parameter_one_datum_and_a_constant_column(name, toy_task, key):
     assert samples.mean() > 0.45
 
 
+def test_positive_parameters_stay_positive(name, toy_task, key):
+    prior = dist.LogNormal(np.zeros(2), np.full(2, 0.5)).to_event(1)
+    observations, thetas = np.array([[0.3, 1.0]]), np.ones((1, 2))
+    task = dataclasses.replace(toy_task, prior=prior, observations=observations, thetas_true=thetas)
+    samples = algorithm(name).fit(key, task.problem(1, BUDGET)).sample(key, 2000)
+    assert (samples > 0).all()
+
+
+@pytest.mark.parametrize("n", [0, -1])
+def test_no_samples_are_no_request(fitted, key, n):
+    with pytest.raises(UsageError, match="1 or more"):
+        fitted[1].sample(key, n)
+
+
 def test_an_observation_far_from_everything_ends_with_samples_or_a_reason(name, toy_task, key):
     task = dataclasses.replace(
         toy_task,
@@ -136,7 +152,7 @@ def test_an_observation_far_from_everything_ends_with_samples_or_a_reason(name, 
         observations=np.array([[50.0, 50.0]]),
         thetas_true=np.zeros((1, 2)),
     )
-    problem = task.problem(1, 300, time_limit=60)
+    problem = task.problem(1, 300, time_limit=20)
     samples = None
     with contextlib.suppress(SbibenchError):
         samples = algorithm(name).fit(key, problem).sample(key, 100)
@@ -155,6 +171,12 @@ def test_rej_abc_needs_enough_simulations(toy_task, key):
     with pytest.raises(UsageError, match="100 of 50"):
         algorithm("rej_abc").fit(key, problem)
     assert problem.simulator.calls == 0
+
+
+def test_rej_abc_does_not_keep_fewer_than_it_says(toy_task, key):
+    task = dataclasses.replace(toy_task, simulate=_partly_invalid)
+    with pytest.raises(InvalidSimulationsError, match="100 were to be kept"):
+        algorithm("rej_abc").fit(key, task.problem(1, 110))
 
 
 def test_rej_abc_keeps_the_nearest(toy_task, key):

@@ -100,8 +100,66 @@ def test_failures_run_again_only_on_request(suite_file, tmp_path):
     results = Results(tmp_path)
     results.write(RunRecord(spec=runs[0], status="failed", reason="x"), None)
     results.write(RunRecord(spec=runs[1], status="done", reason="x"), np.zeros((1, 2)))
-    assert campaign.unfinished(runs, results) == runs[2:]
-    assert campaign.unfinished(runs, results, retry=True) == [runs[0], *runs[2:]]
+    work = [campaign.Work(spec) for spec in runs]
+    assert campaign.unfinished(runs, [], results) == work[2:]
+    assert campaign.unfinished(runs, [], results, retry=True) == [work[0], *work[2:]]
+
+
+def test_a_metric_that_a_record_lacks_is_computed_from_its_samples(suite_file, tmp_path):
+    spec = Suite.load(suite_file).runs()[0]
+    results = Results(tmp_path / "out")
+    results.write(*execute(spec, ["mmd"]))
+    (todo,) = campaign.unfinished([spec], ["mmd", "c2st"], results)
+    before = results.samples(spec.id)
+    record, samples = campaign.work(todo, ["mmd", "c2st"], None)
+    np.testing.assert_array_equal(samples, before)
+    assert set(record.metrics) == {"mmd", "c2st"}
+    assert record.metrics["mmd"] == results.read(spec.id).metrics["mmd"]
+    results.write(record, samples)
+    assert campaign.unfinished([spec], ["mmd", "c2st"], results) == []
+
+
+@pytest.mark.slow
+def test_neural_samples_do_not_depend_on_the_process_or_the_number_of_workers(tmp_path):
+    text = TEXT.replace("rej_abc", "npe").replace("[1, 2, 3]", "[1]")
+    (tmp_path / "suite.toml").write_text(text)
+    outcomes = []
+    for workers in (1, 2):
+        out = tmp_path / f"out{workers}"
+        command = [sys.executable, "-m", "sbibench.cli", "suite", "run", tmp_path / "suite.toml"]
+        subprocess.run([*command, "--out", out, "--workers", str(workers)], check=True)
+        outcomes.append(outcome(Results(out)))
+    alone = tmp_path / "alone"
+    for task in ("two_moons", "gaussian_mixture"):
+        command = [sys.executable, "-m", "sbibench.cli", "run", task, "npe", "--budget", "200"]
+        subprocess.run(
+            [*command, "--samples", "200", "--metric", "mmd", "--out", alone], check=True
+        )
+    assert outcomes[0] == outcomes[1] == outcome(Results(alone))
+
+
+@pytest.mark.slow
+def test_a_run_that_kills_its_worker_is_recorded_and_the_others_go_on(tmp_path):
+    (tmp_path / "deadly.py").write_text(
+        "import os\n"
+        "from dataclasses import dataclass\n"
+        "@dataclass(frozen=True)\n"
+        "class Deadly:\n"
+        "    def fit(self, key, problem):\n"
+        "        os._exit(1)\n"
+    )
+    text = TEXT.replace('"rej_abc"', '"rej_abc"\n[[algorithms]]\nname = "deadly:Deadly"')
+    (tmp_path / "suite.toml").write_text(text.replace("[1, 2, 3]", "[1]"))
+    command = [sys.executable, "-m", "sbibench.cli", "suite", "run", "suite.toml", "--out", "out"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=False
+    )
+    assert done.returncode == 1
+    records = list(Results(tmp_path / "out"))
+    assert sorted(r.status for r in records) == ["done", "done", "failed", "failed"]
+    failed = [r for r in records if r.status == "failed"]
+    assert all("its worker process died" in r.reason for r in failed)
+    assert all(r.missing == {"mmd": "the run has no samples"} for r in failed)
 
 
 def test_a_plan_runs_nothing(suite_file, tmp_path, capsys):

@@ -61,6 +61,9 @@ def test_a_run_is_kept_shown_and_not_run_twice(capsys, tmp_path):
     code, out, _ = call(capsys, "results", "show", tmp_path, "--json")
     assert code == 0
     assert json.loads(out)[0]["task"] == "two_moons"
+    code, _, err = call(capsys, "results", "show", tmp_path, "--task", "two_moon")
+    assert code == 2
+    assert "did you mean 'two_moons'" in err
     assert call(capsys, "results", "export", tmp_path, "--csv", tmp_path / "t.csv")[0] == 0
     assert "metric.c2st" in (tmp_path / "t.csv").read_text()
 
@@ -108,6 +111,11 @@ def test_a_time_limit_is_kept(capsys, tmp_path):
         (["suite", "run", "absent.toml"], "No such file"),
         (["suite", "plan", "absent.toml"], "No such file"),
         (["results", "show", "absent"], "no results in absent"),
+        (["run", "os:path", "rej_abc"], "no task: it should be a Task"),
+        (["run", "two_moons", "os:path"], "no algorithm: it should be a dataclass"),
+        (["run", ":x", "npe"], "as module:name"),
+        (["run", "two_moons", "npe", "--seed", "100000000000000000000"], "seed is less than"),
+        (["run", "two_moons", "rej_abc", "--out", "/dev/null/x"], "can't write to"),
         (["results", "export", "absent", "--csv", "x.csv"], "no results in absent"),
     ],
 )

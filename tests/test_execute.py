@@ -1,7 +1,9 @@
+import re
 import sys
 import types
 
 import jax.numpy as jnp
+import msgspec
 import numpy as np
 import pytest
 
@@ -51,7 +53,14 @@ def theirs(toy_task, monkeypatch):
         def fit(self, key, problem):
             return Fixed(np.full((10, 2), np.nan))
 
-    for thing in (Crash, Greedy, OutOfMemory, WrongShape, NotANumber):
+    @dataclass(frozen=True)
+    class OddFacts:
+        def fit(self, key, problem):
+            posterior = Fixed(np.zeros((10, 2)))
+            posterior.info |= {"a": np.float32(1.5), "b": np.arange(3), "c": np.nan}
+            return posterior
+
+    for thing in (OddFacts, Crash, Greedy, OutOfMemory, WrongShape, NotANumber):
         setattr(module, thing.__name__, thing)
     module.task = toy_task
     module.no_reference = replace(toy_task, reference=None)
@@ -78,8 +87,6 @@ def spec(algorithm, task="theirs:task", budget=100):
     ],
 )
 def test_whatever_happens_there_is_a_record_with_a_reason(algorithm, status, reason):
-    import re
-
     record, samples = execute(spec(algorithm), ["c2st"])
     assert record.status == status
     assert re.search(reason, record.reason)
@@ -98,6 +105,43 @@ def test_a_metric_that_cannot_be_computed_is_absent_with_its_reason():
 
 
 @pytest.mark.usefixtures("theirs")
+def test_facts_of_any_type_and_metrics_without_a_value_make_a_readable_record(
+    tmp_path, monkeypatch
+):
+    from dataclasses import dataclass
+    from typing import ClassVar
+
+    from sbibench.store.results import Results
+
+    @dataclass(frozen=True)
+    class NoNumber:
+        needs: ClassVar[tuple[str, ...]] = ("samples",)
+
+        def __call__(self, key, evidence):
+            return float("nan")
+
+    monkeypatch.setattr(sys.modules["theirs"], "NoNumber", NoNumber, raising=False)
+    record, samples = execute(spec("theirs:OddFacts"), ["theirs:NoNumber"])
+    assert record.info == {"a": 1.5, "b": "[0 1 2]", "c": "nan"}
+    assert record.missing == {"theirs:NoNumber": "the value is nan"}
+    Results(tmp_path).write(record, samples)
+    assert Results(tmp_path).read(record.spec.id) == record
+
+
+@pytest.mark.usefixtures("theirs")
+@pytest.mark.parametrize(("limit", "samples"), [(1e-6, None), (3.0, (10, 2))])
+def test_a_passed_deadline_is_a_timeout_with_what_is_there(limit, samples):
+    execute(spec("npe", budget=1000), [])  # so that the second limit is not spent on compiling
+    patient = msgspec.structs.replace(
+        spec("npe", budget=1000), settings={"training": {"patience": 10_000}}, seed=3
+    )
+    record, drawn = execute(patient, [], time_limit=limit)
+    assert record.status == "timeout"
+    assert "time limit" in record.reason
+    assert (None if drawn is None else drawn.shape) == samples
+
+
+@pytest.mark.usefixtures("theirs")
 def test_a_simulator_that_never_works_is_a_reason():
     record, _ = execute(spec("rej_abc", "theirs:all_nan"), ["c2st"])
     assert record.status == "failed"
@@ -107,8 +151,6 @@ def test_a_simulator_that_never_works_is_a_reason():
 
 @pytest.mark.usefixtures("theirs")
 def test_the_same_spec_gives_the_same_samples_and_another_seed_others():
-    import msgspec
-
     first = execute(spec("rej_abc"), [])[1]
     np.testing.assert_array_equal(first, execute(spec("rej_abc"), [])[1])
     other = msgspec.structs.replace(spec("rej_abc"), seed=1)

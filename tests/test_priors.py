@@ -64,3 +64,11 @@ def test_samples_are_prefixes_of_each_other(key):
 def test_what_is_no_prior_is_refused(prior, message):
     with pytest.raises((UsageError, TypeCheckError), match=message):
         priors.check_prior(prior)
+
+
+def test_the_edge_of_the_support_has_a_finite_place_in_the_whole_space():
+    rows = priors.rows(dist.Uniform(-np.ones(2), np.ones(2)).to_event(1))
+    us = rows.from_support(np.array([[1.0, -1.0], [0.0, 0.5]]))
+    assert np.isfinite(us).all()
+    assert us[0, 0] > 10 > -10 > us[0, 1]
+    assert us[1, 0] == 0

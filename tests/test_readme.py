@@ -21,3 +21,10 @@ def test_the_suite_example_loads(tmp_path):
     (text,) = re.findall(r"```toml\n(.*?)```", README.read_text(), re.DOTALL)
     (tmp_path / "suite.toml").write_text(text)
     assert len(Suite.load(tmp_path / "suite.toml").runs()) == 2 * 2 * 3 * 2
+
+
+def test_every_link_leads_to_a_file():
+    links = re.findall(r"\]\(([^)#]+)\)", README.read_text())
+    assert links
+    for link in links:
+        assert (README.parent / link).exists(), link

@@ -21,8 +21,9 @@ def test_every_name_is_a_file_with_its_object_and_a_description(kind):
 def test_listing_imports_neither_jax_nor_what_it_lists():
     code = (
         "import sys; from sbibench.core import registry as r; "
-        "[k.names() and [k.describe(n) for n in k.names()] for k in (r.TASKS, r.ALGORITHMS)]; "
-        "bad = [m for m in sys.modules if m.startswith(('jax', 'sbibench.tasks', 'numpyro'))]; "
+        "[k.describe(n) for k in (r.TASKS, r.ALGORITHMS, r.METRICS) for n in k.names()]; "
+        "parts = ('jax', 'numpyro', 'sbibench.tasks', 'sbibench.metrics'); "
+        "bad = [m for m in sys.modules if m.startswith(parts)]; "
         "sys.exit(', '.join(bad) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -39,9 +40,19 @@ def test_a_typo_is_answered_with_the_nearest_name(kind, typo, meant):
 
 
 def test_anybody_s_own_object_is_reached_by_its_address(tmp_path, monkeypatch):
-    (tmp_path / "their_module.py").write_text("thing = 42\n")
+    (tmp_path / "their_module.py").write_text(
+        "from sbibench.algorithms.rej_abc import RejABC as thing\nnumber = 42\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
-    assert registry.TASKS.get("their_module:thing") == 42
+    assert registry.ALGORITHMS.get("their_module:thing")().top == 100
+    assert registry.ALGORITHMS.describe("their_module:thing") == "from their_module:thing"
+    with pytest.raises(UsageError, match="no algorithm: it should be a dataclass"):
+        registry.ALGORITHMS.get("their_module:number")
+    with pytest.raises(UsageError, match="no task: it should be a Task"):
+        registry.TASKS.get("their_module:thing")
+    for half in (":thing", "their_module:"):
+        with pytest.raises(UsageError, match="as module:name"):
+            registry.TASKS.get(half)
     with pytest.raises(UsageError, match="did you mean 'thing'"):
         registry.TASKS.get("their_module:thin")
     with pytest.raises(UsageError, match="no module 'not_there'"):

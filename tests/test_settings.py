@@ -33,3 +33,9 @@ def test_what_makes_no_sense_is_refused_in_one_line(values, message):
         settings.build(NPE, values, "npe")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_label_names_what_is_not_the_default():
+    assert settings.label("npe", NPE()) == "npe"
+    changed = settings.build(NPE, {"hidden": 20, "invalid": "refuse"}, "npe")
+    assert settings.label("npe", changed) == "npe hidden=20 invalid=refuse"

@@ -103,3 +103,9 @@ def test_a_budget_is_a_positive_whole_number(toy_task, budget):
 def test_observations_are_counted_from_one(toy_task, observation):
     with pytest.raises((UsageError, TypeCheckError), match="observation"):
         toy_task.problem(observation, 10)
+
+
+def test_a_row_of_the_wrong_length_is_refused(key):
+    simulator = Simulator(lambda key, theta: theta[:1], (2, 2), 10, Deadline())
+    with pytest.raises(UsageError, match=r"shape \(1,\) for one θ, not \(2,\)"):
+        simulator(key, np.zeros((3, 2)))

@@ -1,11 +1,15 @@
+import io
+
 import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 from sbibench.core.errors import UsageError
 from sbibench.core.run import RunRecord, RunSpec
 from sbibench.report.summary import summary
+from sbibench.report.terminal import benchmark_table, failure_table
 from sbibench.store.results import Results
 from sbibench.store.table import table
 
@@ -52,6 +56,34 @@ def test_what_is_written_is_read_back(tmp_path):
     assert list(results) == [results.read(run_id)]
     assert results.read("0" * 16) is None
     assert results.samples("0" * 16) is None
+
+
+def test_a_later_failure_does_not_keep_the_samples_of_a_success(tmp_path):
+    results = Results(tmp_path)
+    results.write(record(status="timeout"), np.zeros((2, 2)))
+    results.write(record(status="failed"), None)
+    assert results.samples(record().spec.id) is None
+
+
+def test_what_cannot_be_written_is_known_before_anything_runs(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageError, match="can't write to"):
+        Results(tmp_path / "file" / "results").prepare()
+
+
+def test_other_settings_under_one_label_are_another_cell():
+    one = record(1, metrics={"c2st": 0.5})
+    spec = msgspec.structs.replace(one.spec, settings={"k": 2})
+    other = msgspec.structs.replace(one, spec=spec, metrics={"c2st": 0.9})
+    assert sorted(summary(table([one, other]))["c2st"]) == [0.5, 0.9]
+
+
+def test_names_and_reasons_are_text_not_markup():
+    runs = table([record(status="failed", label="[red]a[/] [n, 2] b[/x]")])
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(benchmark_table(summary(runs)))
+    console.print(failure_table(runs))
+    assert console.export_text().count("[red]a[/] [n, 2] b[/x]") == 2
 
 
 def test_a_failing_write_leaves_the_old_files_and_no_rubbish(tmp_path, monkeypatch):

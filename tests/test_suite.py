@@ -50,7 +50,9 @@ def test_a_run_named_twice_is_one_run(tmp_path):
         ("top = 10", 'top = "10"', "Expected `int`"),
         ("budgets", "budget", "did you mean 'budgets'"),
         ("seeds = [0, 1]", 'metrics = ["c2s"]', "did you mean 'c2st'"),
-        ('label = "top 10"', "", "add a label"),
+        ('label = "top 10"', 'label = "rej_abc"', "add a label"),
+        ("seeds = [0, 1]", "time_limit = -1", "positive number of seconds"),
+        ("[0, 1]", "[100000000000000]", "seed is less than"),
         ("tasks = [", "tasks = [[", "at line 3"),
     ],
 )
@@ -69,6 +71,8 @@ def test_an_unreadable_file_is_an_error_in_words(tmp_path):
         Suite.load(tmp_path / "binary.toml")
 
 
-@pytest.mark.parametrize("path", sorted(Path("suites").glob("*.toml")), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parents[1] / "suites").glob("*.toml")), ids=lambda p: p.stem
+)
 def test_shipped_suites_load(path):
     assert Suite.load(path).runs()

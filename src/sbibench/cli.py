@@ -1,6 +1,7 @@
 """The command line: strings become objects here, and nowhere below."""
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ import cyclopts
 import msgspec
 from cyclopts import App, Parameter
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
@@ -21,7 +23,7 @@ from sbibench.core.run import RunRecord
 from sbibench.report.summary import summary
 from sbibench.report.terminal import benchmark_table, failure_table
 from sbibench.runner import campaign
-from sbibench.runner.suite import Suite, spec
+from sbibench.runner.suite import Suite, check_time_limit, spec
 from sbibench.store.results import Results
 from sbibench.store.table import table
 
@@ -57,7 +59,7 @@ def _list(kind: registry.Kind, *, as_json: bool) -> None:
     shown.add_column("name", no_wrap=True)
     shown.add_column("description")
     for row in rows:
-        shown.add_row(row["name"], row["description"])
+        shown.add_row(escape(row["name"]), escape(row["description"]))
     return out.print(shown)
 
 
@@ -99,7 +101,7 @@ def algorithms(name: str | None = None, *, as_json: Json = False) -> None:
         return _print_json(rows)
     shown = Table("flag", "type", "default", title=registry.ALGORITHMS.describe(name))
     for row in rows:
-        shown.add_row(row["flag"], row["type"].replace("[", r"\["), str(row["default"]))
+        shown.add_row(row["flag"], escape(row["type"]), escape(str(row["default"])))
     return out.print(shown)
 
 
@@ -164,12 +166,12 @@ def run(
     run_spec = spec(task, algorithm, values, budget, observation, seed, samples, text=True)
     for name in metric:
         registry.METRICS.get(name)
-    if time_limit is not None and not time_limit > 0:
-        raise UsageError(f"--time-limit is a positive number of seconds, not {time_limit}")
+    check_time_limit(time_limit)
     store = Results(directory)
+    for todo in campaign.unfinished([run_spec], metric, store, retry=True):
+        _run_here(todo, metric, time_limit, store)
     record = store.read(run_spec.id)
-    if record is None or record.status != "done":
-        record = _run_here(run_spec, metric, time_limit, store)
+    assert record is not None
     if as_json:
         _print_json(msgspec.to_builtins(record))
     else:
@@ -178,21 +180,18 @@ def run(
 
 
 def _run_here(
-    run_spec: Any, metric: Sequence[str], time_limit: float | None, store: Results
-) -> RunRecord:
-    from sbibench.core.compilation import keep_compiled_programs  # noqa: PLC0415 - slow to import
-    from sbibench.runner.execute import execute  # noqa: PLC0415
-
-    keep_compiled_programs()
+    todo: campaign.Work, metric: Sequence[str], time_limit: float | None, store: Results
+) -> None:
+    store.prepare()
+    os.environ.setdefault("NPROC", "1")  # as in a campaign's workers, so that results are the same
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bars:
         bar = bars.add_task("starting", total=None)
 
         def progress(stage: str, done: int, total: int | None) -> None:
             bars.update(bar, description=stage, completed=done, total=total)
 
-        record, drawn = execute(run_spec, metric, time_limit, progress)
+        record, drawn = campaign.work(todo, metric, time_limit, progress)
     store.write(record, drawn)
-    return record
 
 
 def _print_record(record: RunRecord) -> None:
@@ -204,7 +203,7 @@ def _print_record(record: RunRecord) -> None:
     rows |= {k: f"{v:.4g}" if isinstance(v, float) else str(v) for k, v in record.info.items()}
     shown = Table(show_header=False)
     for name, value in rows.items():
-        shown.add_row(name, value.replace("[", r"\["))
+        shown.add_row(escape(name), escape(value))
     out.print(shown)
 
 
@@ -219,8 +218,9 @@ def suite_plan(
     file
         The suite, TOML.
     """
-    runs = Suite.load(file).runs()
-    todo = {s.id for s in campaign.unfinished(runs, Results(directory))}
+    plan = Suite.load(file)
+    runs = plan.runs()
+    todo = {w.spec.id for w in campaign.unfinished(runs, plan.metrics, Results(directory))}
     if as_json:
         return _print_json(
             [msgspec.to_builtins(s) | {"id": s.id, "to_do": s.id in todo} for s in runs]
@@ -228,7 +228,9 @@ def suite_plan(
     shown = Table("task", "algorithm", "budget", "observation", "seed", "state")
     for s in runs:
         state = "to do" if s.id in todo else "recorded"
-        shown.add_row(s.task, s.label, f"{s.budget:,}", str(s.observation), str(s.seed), state)
+        shown.add_row(
+            escape(s.task), escape(s.label), f"{s.budget:,}", str(s.observation), str(s.seed), state
+        )
     out.print(shown)
     return out.print(f"{len(runs)} runs, {len(todo)} to do")
 
@@ -257,9 +259,10 @@ def suite_run(
     plan = Suite.load(file)
     runs = plan.runs()
     store = Results(directory)
-    todo = campaign.unfinished(runs, store, retry=retry)
+    todo = campaign.unfinished(runs, plan.metrics, store, retry=retry)
     for path in store.damaged():
         err.print(f"{path} can't be read; its run counts as missing", markup=False)
+    store.prepare()
     err.print(f"{len(runs)} runs, {len(todo)} to do")
     with Progress(console=err, disable=not err.is_terminal) as bars:
         bar = bars.add_task("runs", total=len(runs), completed=len(runs) - len(todo))
@@ -307,9 +310,14 @@ def results_show(
     budget
         Only this budget.
     """
+    everything = list(_existing(directory))
+    _check_filter("task", task, {r.spec.task for r in everything})
+    names = {name for r in everything for name in (r.spec.algorithm, r.spec.label)}
+    _check_filter("algorithm", algorithm, names)
+    _check_filter("budget", budget, {r.spec.budget for r in everything})
     records = [
         r
-        for r in _existing(directory)
+        for r in everything
         if task in (None, r.spec.task)
         and algorithm in (None, r.spec.algorithm, r.spec.label)
         and budget in (None, r.spec.budget)
@@ -322,6 +330,11 @@ def results_show(
     if any(r.status != "done" for r in records):
         out.print(failure_table(runs))
     return None
+
+
+def _check_filter(what: str, wanted: object, present: set[Any]) -> None:
+    if wanted is not None and wanted not in present:
+        raise unknown(f"{what} in these results", str(wanted), map(str, present))
 
 
 @results.command(name="export")
@@ -343,20 +356,22 @@ def results_export(
     if csv is None and parquet is None:
         raise UsageError("say where to: --csv FILE or --parquet FILE")
     runs = table(_existing(directory))
-    try:
-        if csv:
-            runs.write_csv(csv)
-        if parquet:
-            runs.write_parquet(parquet)
-    except OSError as error:
-        raise UsageError(f"{csv or parquet}: {error.strerror or error}") from error
+    for file, write in ((csv, runs.write_csv), (parquet, runs.write_parquet)):
+        try:
+            if file:
+                write(file)
+        except OSError as error:
+            raise UsageError(f"{file}: {error.strerror or error}") from error
     out.print(f"{len(runs)} runs written")
 
 
 def _existing(directory: Path) -> Results:
     if not (directory / "records").is_dir():
         raise UsageError(f"there are no results in {directory}; `sbibench run` makes some")
-    return Results(directory)
+    found = Results(directory)
+    for path in found.damaged():
+        err.print(f"{path} can't be read; its run counts as missing", markup=False)
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -372,6 +387,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         err.print(
             "error:", " ".join(str(error).split()), markup=False, highlight=False, soft_wrap=True
         )
+        sys.exit(2)
+    except OSError as error:  # what the file system refuses
+        err.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         err.print("stopped; the same command goes on from here", markup=False)

@@ -11,6 +11,7 @@ from jax import random
 from jaxtyping import PRNGKeyArray
 
 from sbibench.core import priors
+from sbibench.core.errors import UsageError
 from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.flows import SplineFlow, conditional_flow
@@ -33,13 +34,17 @@ class NPE:
         What to do with simulations that are not finite: "drop" trains on the others and so infers
         the posterior given that the simulation is valid, which is unbiased; or "refuse".
     max_proposals
-        How many draws of the flow one call of `sample` may use to find samples in the support.
+        How many draws of the flow one call may use to find samples in the support.
     """
 
     flow: SplineFlow = field(default_factory=SplineFlow)
     training: Training = field(default_factory=Training)
     invalid: InvalidPolicy = "drop"
-    max_proposals: int = 2_000_000
+    max_proposals: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        if self.max_proposals < 1:
+            raise UsageError(f"max_proposals is 1 or more, not {self.max_proposals}")
 
     def fit(self, key: PRNGKeyArray, problem: Problem) -> TruncatedPosterior:
         """Simulate from the prior until the budget is used, and train.

@@ -13,7 +13,7 @@ from jax import random
 from jaxtyping import PRNGKeyArray
 
 from sbibench.core import priors
-from sbibench.core.errors import UsageError
+from sbibench.core.errors import InvalidSimulationsError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info
 from sbibench.core.problem import Problem, checked_x
@@ -74,7 +74,12 @@ class RejABC:
         kept = self._kept(problem.simulator.left)
         thetas = priors.rows(problem.prior).sample(prior_key, problem.simulator.left)
         simulations = problem.simulator(simulator_key, thetas).accept(self.invalid)
-        return RejABCPosterior(self, problem, simulations, min(kept, len(simulations.xs)), kde_key)
+        if len(simulations.xs) < kept:
+            raise InvalidSimulationsError(
+                f"{len(simulations.xs)} simulations are finite, {kept} were to be kept; raise the "
+                "budget or keep fewer"
+            )
+        return RejABCPosterior(self, problem, simulations, kept, kde_key)
 
 
 class RejABCPosterior:
@@ -111,6 +116,8 @@ class RejABCPosterior:
 
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
         """Draw n samples [n, d] at x [p], by default the observation that it was fitted for."""
+        if n < 1:
+            raise UsageError(f"the number of samples is 1 or more, not {n}")
         estimate = self._kde if x is None else self._at(checked_x(x, self._x_obs), {})
         if isinstance(estimate, KDE):
             return self._rows.single(self._rows.to_support(estimate.sample(key, n)))

@@ -12,4 +12,3 @@ import jax.numpy as jnp
 jax.config.update("jax_enable_x64", True)  # noqa: FBT003 - the name is beside it
 
 SINGLE = jnp.float32
-DOUBLE = jnp.float64

@@ -106,8 +106,14 @@ class Rows:
         return np.asarray(map_rows(self._to_support, us))
 
     def from_support(self, thetas: Any) -> np.ndarray:
-        """Map rows θ [n, d] from the support to R^d."""
-        return np.asarray(map_rows(self._from_support, thetas))
+        """Map rows θ [n, d] from the support to R^d; one on the edge as if it were just inside."""
+        us = np.array(map_rows(self._from_support, thetas))
+        edge = ~np.isfinite(us).all(1)
+        if edge.any():
+            on_edge = np.asarray(thetas, np.float64)[edge]
+            middle = self.to_support(np.zeros((1, us.shape[1])))
+            us[edge] = map_rows(self._from_support, on_edge + 1e-9 * (middle - on_edge))
+        return us
 
 
 _KNOWN: dict[int, Rows] = {}

@@ -6,6 +6,7 @@ and anybody's own object is reached as `module:name`.
 """
 
 import ast
+import dataclasses
 import importlib
 import pkgutil
 from dataclasses import dataclass
@@ -41,7 +42,8 @@ class Kind:
     def describe(self, name: str) -> str:
         """Return the first sentence of the docstring of the file behind a name; not imported."""
         if name not in self._inside():
-            return f"from {self._outside()[name].value}"
+            outside = self._outside()
+            return f"from {outside[name].value}" if name in outside else f"from {name}"
         spec = util.find_spec(self.folder)
         folder = Path(next(iter((spec and spec.submodule_search_locations) or [])))
         docstring = ast.get_docstring(ast.parse((folder / f"{name}.py").read_text())) or ""
@@ -56,16 +58,26 @@ class Kind:
             If there is no such thing.
         """
         if ":" in name:
-            return self._at(name)
+            return self._checked(name, self._at(name))
         if name in self._inside():
             return getattr(importlib.import_module(f"{self.folder}.{name}"), self.constant)
         outside = self._outside()
         if name not in outside:
             raise unknown(self.what, name, self.names())
-        return outside[name].load()
+        return self._checked(name, outside[name].load())
+
+    def _checked(self, name: str, found: Any) -> Any:
+        """Return what somebody else has registered, if it is of this kind."""
+        fit = isinstance(found, type) and dataclasses.is_dataclass(found)
+        if not (hasattr(found, "problem") if self.what == "task" else fit):
+            wanted = "a Task" if self.what == "task" else "a dataclass of settings"
+            raise UsageError(f"{name} is no {self.what}: it should be {wanted}")
+        return found
 
     def _at(self, address: str) -> Any:
         module, _, attribute = address.partition(":")
+        if not module or not attribute:
+            raise UsageError(f"write {self.what}s of your own as module:name, not {address!r}")
         try:
             found = importlib.import_module(module)
         except ModuleNotFoundError as error:

@@ -62,7 +62,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         Simulations run, and how many of them were not finite.
     seconds
         Wall-clock time of the stages simulate, fit (without simulating), sample, metrics; `compile`
-        is the part of them that went into compilation.
+        is the part of the first three that went into compilation.
     metrics, missing
         Values by metric, and for the metrics that have none the reason.
     info

@@ -82,3 +82,10 @@ def as_dict(settings: Any) -> dict[str, Any]:
         for f in dataclasses.fields(settings)
         for value in [getattr(settings, f.name)]
     }
+
+
+def label(name: str, settings: Any) -> str:
+    """Return a name for tables: the algorithm's, with the settings that are not the default."""
+    flat, default = _flat(as_dict(settings)), _flat(as_dict(type(settings)()))
+    changed = [f"{k.split('.')[-1]}={v}" for k, v in flat.items() if v != default[k]]
+    return " ".join([name, *changed])

@@ -101,6 +101,10 @@ class Simulator:
         done, start = 0, time.perf_counter()
         with np.errstate(over="ignore"):  # what float32 cannot hold is invalid
             for block in row_blocks(self._simulate, thetas.astype(np.float64), key=key):
+                if block.shape[1:] != (p,):
+                    raise UsageError(
+                        f"the simulator returned x of shape {block.shape[1:]} for one θ, not ({p},)"
+                    )
                 rows = slice(done, done + len(block))
                 xs[rows] = block
                 valid[rows] = np.isfinite(xs[rows]).all(1)

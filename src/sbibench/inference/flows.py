@@ -56,8 +56,10 @@ class SplineFlow:
         for name, least in (("transforms", 1), ("hidden", 1), ("blocks", 0), ("bins", 2)):
             if getattr(self, name) < least:
                 raise UsageError(f"{name} is {least} or more, not {getattr(self, name)}")
-        if not self.bound > 0:
-            raise UsageError(f"bound is positive, not {self.bound}")
+        if not 0 < self.bound < math.inf:
+            raise UsageError(f"bound is positive and finite, not {self.bound}")
+        if self.bins > 100:
+            raise UsageError(f"bins are 100 at most, not {self.bins}")
 
     def init(self, key: PRNGKeyArray, d: int, p: int) -> Coupling:
         """Return fresh weights of all layers, stacked along the first axis."""

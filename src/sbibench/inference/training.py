@@ -18,7 +18,7 @@ import numpy as np
 import optax
 from jaxtyping import PRNGKeyArray
 
-from sbibench.core.errors import SbibenchError, UsageError
+from sbibench.core.errors import DeadlineError, SbibenchError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info
 from sbibench.core.precision import SINGLE
@@ -161,6 +161,8 @@ def train(
     ------
     UsageError
         If there are fewer than two rows.
+    DeadlineError
+        If the time is over before the first epoch is.
     SbibenchError
         If no validation loss was ever finite.
     """
@@ -168,9 +170,10 @@ def train(
     if n < 2:
         raise UsageError(f"training needs 2 valid simulations or more, there are {n}")
     init, run, validate = _programs(loss, settings)
-    rng = numpy_rng(key)
+    order_key, step_key, validation_key = jax.random.split(key, 3)
+    rng = numpy_rng(order_key)
     order = rng.permutation(n)
-    held_out = max(1, round(settings.validation_fraction * n))
+    held_out = min(n - 1, max(1, round(settings.validation_fraction * n)))
     validation, training = order[:held_out], order[held_out:]
     batch = settings.batch_size
 
@@ -179,7 +182,7 @@ def train(
     loss_train = math.nan
     epoch = 0
     for epoch in range(1, settings.max_epochs + 1):
-        epoch_key = jax.random.fold_in(key, epoch)
+        epoch_key = jax.random.fold_in(step_key, epoch)
         # An epoch is a whole number of full batches: the rows left over take their turn in the
         # next shuffle, and a set smaller than a batch is repeated to fill one.
         shuffled = rng.permutation(training)
@@ -201,8 +204,8 @@ def train(
             break
         # The same key every time: losses of different epochs compare.
         sums = [
-            float(validate(params, key, steps, chunk, weight))
-            for steps, chunk, weight in _chunks(validation, batch, rows)
+            float(validate(params, jax.random.fold_in(validation_key, i), steps, chunk, weight))
+            for i, (steps, chunk, weight) in enumerate(_chunks(validation, batch, rows))
         ]
         loss_validation = sum(sums) / held_out
         problem.progress("training", epoch, None)
@@ -215,8 +218,9 @@ def train(
             stopped = "diverged"
             break
     if not math.isfinite(best_loss):
-        why = "the time limit" if stopped == "deadline" else "a finite validation loss"
-        raise SbibenchError(f"training reached {why} before it had a usable network")
+        if stopped == "deadline":
+            raise DeadlineError("the time limit was reached in the first epoch of training")
+        raise SbibenchError("training diverged: no validation loss was finite")
     return best, {
         "epochs": epoch,
         "best_epoch": best_epoch,

@@ -8,13 +8,16 @@ from jaxtyping import PRNGKeyArray
 
 from sbibench.core import priors
 from sbibench.core.blocks import map_rows
-from sbibench.core.errors import SamplingError
+from sbibench.core.errors import SamplingError, UsageError
 from sbibench.core.posterior import Info
 from sbibench.core.problem import Problem, checked_x
 from sbibench.inference.flows import Flow, FlowParams
 
 PROPOSALS = 10_000
 """Draws at a time."""
+
+HITS = 2000
+"""Draws inside the support from which the mass there is known to about 2 %, or much better."""
 
 
 class TruncatedPosterior:
@@ -29,11 +32,11 @@ class TruncatedPosterior:
     flow, params
         The density estimate.
     problem
-        Its prior, observation and deadline.
+        Its prior and observation.
     info
         Facts about the fit; the acceptance rate of the last call of `sample` is added.
     max_proposals
-        How many draws of q one call of `sample` may use.
+        How many draws of q one call may use, which also bounds its time.
     """
 
     amortized = True
@@ -61,10 +64,14 @@ class TruncatedPosterior:
 
         Raises
         ------
+        UsageError
+            If n < 1 or x is not a finite vector of the right length.
         SamplingError
-            If the cap on proposals or the deadline comes first; says how many were accepted.
+            If the cap on proposals comes first; says how many were accepted.
         """
         x = self._x(x)
+        if n < 1:
+            raise UsageError(f"the number of samples is 1 or more, not {n}")
         kept: list[np.ndarray] = []
         accepted = proposed = 0
         while accepted < n:
@@ -74,12 +81,11 @@ class TruncatedPosterior:
             accepted += int(inside.sum())
             proposed += size
             self._problem.progress("sampling", min(accepted, n), n)
-            over = proposed >= self._max_proposals
-            if accepted < n and (over or self._problem.deadline.passed):
+            if accepted < n and proposed >= self._max_proposals:
                 raise SamplingError(
-                    f"{accepted} of {n} samples after {proposed} draws"
-                    f"{'' if over else ' and the time limit'}: only {accepted / proposed:.2g} of "
-                    "the estimate's mass lies inside the prior's support"
+                    f"{accepted} of {n} samples after {proposed} draws: only "
+                    f"{accepted / proposed:.2g} of the estimate's mass lies inside the prior's "
+                    "support"
                 )
         self.info["acceptance_rate"] = accepted / proposed
         return np.concatenate(kept)[:n]
@@ -93,15 +99,19 @@ class TruncatedPosterior:
             If not one draw of the estimate lies inside the support: there is no density then.
         """
         x = self._x(x)
-        thetas = np.asarray(thetas, np.float32)
+        thetas = np.asarray(thetas, np.float64)
         if x.tobytes() not in self._log_mass:
-            # A fixed key: the density is a function, asked twice it answers the same.
-            _, inside = self._propose(random.key(0), x, 10 * PROPOSALS)
-            if not inside.any():
-                raise SamplingError("none of the estimate's mass lies inside the prior's support")
-            self._log_mass[x.tobytes()] = float(np.log(inside.mean()))
-        log_q = (
-            map_rows(self._flow.log_prob, thetas, fixed=(self._params, x))
-            - self._log_mass[x.tobytes()]
-        )
-        return np.where(self._rows.inside(thetas), log_q, -np.inf)
+            self._log_mass[x.tobytes()] = self._log_mass_inside(x)
+        log_q = map_rows(self._flow.log_prob, thetas.astype(np.float32), fixed=(self._params, x))
+        inside = self._rows.inside(thetas)
+        return np.where(inside, log_q - self._log_mass[x.tobytes()], -np.inf)
+
+    def _log_mass_inside(self, x: np.ndarray) -> float:
+        # Fixed keys: the density is a function, asked twice it answers the same.
+        hits = draws = 0
+        while draws < 10 * PROPOSALS or (hits < HITS and draws < self._max_proposals):
+            _, inside = self._propose(random.fold_in(random.key(0), draws), x, PROPOSALS)
+            hits, draws = hits + int(inside.sum()), draws + PROPOSALS
+        if not hits:
+            raise SamplingError("none of the estimate's mass lies inside the prior's support")
+        return float(np.log(hits / draws))

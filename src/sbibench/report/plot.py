@@ -77,7 +77,7 @@ def posterior(
     truth = task.true_parameters(observation)
     colour = alt.Color(
         "samples:N",
-        scale=alt.Scale(domain=list(sets), range=[_TRUTH, *_COLOURS][: len(sets)]),
+        scale=alt.Scale(domain=list(sets), range=[_TRUTH, *(_COLOURS * len(sets))][: len(sets)]),
         legend=alt.Legend(orient="top", title=None, symbolOpacity=1),
     )
     bins = {i: _bins([np.asarray(v)[:, i] for v in sets.values()]) for i in shown}
@@ -93,12 +93,13 @@ def posterior(
         rows.append(alt.hconcat(*cells))
     title = f"{task.label}, observation {observation}: samples of the posterior"
     below = "Cross and dashed lines: the parameters that generated the observation."
-    return (
+    chart: alt.VConcatChart = (
         alt.vconcat(*rows)
         .properties(title=alt.TitleParams(title, subtitle=below, anchor="start"))
         .configure_axis(grid=False)
         .configure_view(stroke=None)
     )
+    return chart
 
 
 def _domain(bins: np.ndarray) -> alt.Scale:

@@ -2,15 +2,15 @@
 
 import polars as pl
 
-CELL = ["task", "label", "budget"]
+CELL = ["task", "label", "budget", "samples", "task_version", "settings"]
 
 
 def summary(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per task, algorithm and budget: counts, and mean and spread of each metric.
+    """Return one row per task, algorithm with its settings, and budget.
 
-    Columns: task, label, budget, runs, failed, and for every `metric.*` of `runs` its mean
-    `METRIC` and its standard deviation over observations and seeds `METRIC.sd` (null for one run),
-    and `seconds`, the mean time of fitting, simulating and sampling.
+    Columns: those of `CELL`, runs, failed, for every `metric.*` of `runs` its mean `METRIC`
+    and its standard deviation over observations and seeds `METRIC.sd` (null for one run), and
+    `seconds`, the mean time of fitting, simulating and sampling.
     """
     metrics = [c for c in runs.columns if c.startswith("metric.")]
     stages = [f"seconds.{s}" for s in ("fit", "simulate", "sample")]

@@ -1,6 +1,7 @@
 """Tables for a terminal."""
 
 import polars as pl
+from rich.markup import escape
 from rich.table import Table
 
 _LIMITS = ((0.6, "green"), (0.8, "yellow"), (1.01, "red"))
@@ -17,8 +18,8 @@ def benchmark_table(cells: pl.DataFrame) -> Table:
     """Return the summary of a campaign as a table: C2ST 0.5 is perfect, 1 is as bad as can be."""
     shown = Table(title="Mean over observations and seeds (C2ST: 0.5 is best, 1 is worst)")
     metrics = [c.removesuffix(".sd") for c in cells.columns if c.endswith(".sd")]
-    for name in ("task", "algorithm"):
-        shown.add_column(name)
+    shown.add_column("task", no_wrap=True)
+    shown.add_column("algorithm")
     for name in ("budget", "runs", *metrics, "seconds"):
         shown.add_column(name, justify="right")
     shown.add_column("failed", justify="right")
@@ -32,8 +33,8 @@ def benchmark_table(cells: pl.DataFrame) -> Table:
             text = _c2st(mean) if metric == "c2st" else "-" if mean is None else f"{mean:.2g}"
             values.append(text + (f" ± {sd:.3f}" if sd is not None else ""))
         shown.add_row(
-            row["task"] if row["task"] != before else "",
-            row["label"],
+            escape(row["task"]) if row["task"] != before else "",
+            escape(row["label"]),
             f"{row['budget']:,}",
             str(row["runs"]),
             *values,
@@ -50,5 +51,5 @@ def failure_table(runs: pl.DataFrame) -> Table:
     for name in ("task", "label", "budget", "observation", "seed", "status", "reason"):
         shown.add_column(name)
     for row in runs.filter(pl.col("status") != "done").iter_rows(named=True):
-        shown.add_row(*(str(row[str(c.header)]) for c in shown.columns))
+        shown.add_row(*(escape(str(row[str(c.header)])) for c in shown.columns))
     return shown

@@ -3,10 +3,12 @@
 import dataclasses
 import datetime
 import importlib.metadata
+import math
 import os
 import platform
 import time
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +20,7 @@ import sbibench
 from sbibench.core import registry, settings
 from sbibench.core.errors import SbibenchError
 from sbibench.core.metric import Evidence
-from sbibench.core.posterior import Info
+from sbibench.core.posterior import Info, Posterior
 from sbibench.core.problem import Progress
 from sbibench.core.run import RunRecord, RunSpec, Status
 from sbibench.core.task import Task
@@ -39,7 +41,7 @@ jax.monitoring.register_event_duration_secs_listener(_count_compilation)
 
 
 def _versions() -> dict[str, str]:
-    libraries = ("jax", "jaxlib", "equinox", "flowjax", "numpyro", "optax", "diffrax", "numpy")
+    libraries = ("jax", "jaxlib", "equinox", "numpyro", "optax", "diffrax", "numpy")
     found = {name: importlib.metadata.version(name) for name in (*libraries, "scikit-learn")}
     return {"sbibench": sbibench.__version__, "python": platform.python_version(), **found}
 
@@ -118,15 +120,14 @@ def execute(
     fit_key, sample_key = jax.random.split(_key(spec))
     status: Status = "done"
     reason = "all samples drawn"
-    info: Info = {}
+    posterior: Posterior | None = None
     samples: np.ndarray | None = None
     try:
         with watch("fit"):
             posterior = algorithm.fit(fit_key, problem)
-        info = posterior.info
         with watch("sample"):
             samples = _checked(posterior.sample(sample_key, spec.samples), (spec.samples, task.d))
-        if info.get("stopped") == "deadline":
+        if posterior.info.get("stopped") == "deadline":
             status, reason = "timeout", "the time limit ended the training; its best is used"
     except Exception as error:  # noqa: BLE001 - whatever an algorithm or a task raises is its record
         status, reason = _how_it_failed(error)
@@ -139,7 +140,7 @@ def execute(
         calls=problem.simulator.calls,
         invalid=problem.simulator.invalid,
         seconds=watch.seconds,
-        info=info,
+        info=_plain(posterior.info) if posterior else {},
         versions=_versions(),
         machine=_machine(),
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -174,11 +175,30 @@ def judge(record: RunRecord, samples: np.ndarray | None, metrics: Sequence[str])
             missing[name] = "; ".join(why[need] for need in absent)
             continue
         try:
-            values[name] = float(metric(key, evidence))
+            values[name] = _number(
+                metric(jax.random.fold_in(key, zlib.crc32(name.encode())), evidence)
+            )
         except Exception as error:  # noqa: BLE001 - a metric that fails costs only itself
             missing[name] = _how_it_failed(error)[1]
         seconds["metrics"] = seconds.get("metrics", 0.0) + time.perf_counter() - start
     return msgspec.structs.replace(record, metrics=values, missing=missing, seconds=seconds)
+
+
+def _number(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise SbibenchError(f"the value is {number}")
+    return number
+
+
+def _plain(info: Mapping[str, Any]) -> Info:
+    """Return the facts as plain values that every record can hold."""
+    plain: Info = {}
+    for name, value in info.items():
+        v = value.item() if getattr(value, "size", None) == 1 else value
+        finite = isinstance(v, bool | int | str) or (isinstance(v, float) and math.isfinite(v))
+        plain[str(name)] = v if finite else str(v)
+    return plain
 
 
 def _evidence(spec: RunSpec, samples: np.ndarray | None) -> tuple[Evidence, dict[str, str]]:

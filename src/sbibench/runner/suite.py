@@ -12,6 +12,15 @@ from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
 from sbibench.core.run import RunSpec
 
+LARGEST = 2**31
+"""Budgets, seeds and numbers of samples are less than this."""
+
+
+def check_time_limit(seconds: float | None) -> None:
+    """Raise `UsageError` unless this is a positive number of seconds, or None for no limit."""
+    if seconds is not None and not seconds > 0:
+        raise UsageError(f"a time limit is a positive number of seconds, not {seconds}")
+
 
 class Contestant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An algorithm of a suite: its name, what tables call it, its settings."""
@@ -33,7 +42,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     samples
         How many samples are drawn of each posterior.
     time_limit
-        Seconds that one run may take, or None.
+        Seconds that fitting and sampling may take in one run, or None.
     """
 
     tasks: tuple[str, ...]
@@ -79,6 +88,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 raise UsageError(f"{name} is empty; a suite needs at least one")
         for metric in self.metrics:
             registry.METRICS.get(metric)
+        check_time_limit(self.time_limit)
         specs = [
             spec(task, c.name, c.settings, budget, observation, seed, self.samples, c.label)
             for task, budget, observation, seed, c in itertools.product(
@@ -122,15 +132,17 @@ def spec(
     cls = registry.ALGORITHMS.get(algorithm_name)
     full = settings.build(cls, values, algorithm_name, text=text)
     task.problem(observation, budget)
-    for what, number, least in (("seed", seed, 0), ("samples", samples, 1)):
+    for what, number, least in (("budget", budget, 1), ("seed", seed, 0), ("samples", samples, 1)):
         if number < least:
             raise UsageError(f"{what} is {least} or more, not {number}")
+        if number >= LARGEST:
+            raise UsageError(f"{what} is less than {LARGEST}, not {number}")
     return RunSpec(
         task=task_name,
         task_version=task.version,
         algorithm=algorithm_name,
         settings=settings.as_dict(full),
-        label=label or algorithm_name,
+        label=label or settings.label(algorithm_name, full),
         budget=budget,
         observation=observation,
         seed=seed,

@@ -1,4 +1,4 @@
-"""Results on disk: append-only, one record and one sample file per run, never torn.
+"""Results on disk: one record and one sample file per run, each written once and never torn.
 
     results/records/ID.json     what came of the run
     results/samples/ID.npz      its samples, float32 [n, d]
@@ -62,9 +62,30 @@ class Results:
     def _samples(self, run_id: str) -> Path:
         return self.path / "samples" / f"{run_id}.npz"
 
+    def prepare(self) -> None:
+        """Make the directory, so that what can't be written is known before anything is run.
+
+        Raises
+        ------
+        UsageError
+            If it can't be made or written to.
+        """
+        try:
+            (self.path / "records").mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path / "records"):
+                pass
+        except OSError as error:
+            raise UsageError(f"can't write to {self.path}: {error.strerror or error}") from error
+
     def write(self, record: RunRecord, samples: np.ndarray | None) -> None:
-        """Keep a record and its samples [n, d]; an earlier record of the same run is replaced."""
-        if samples is not None:
+        """Keep a record and its samples [n, d].
+
+        What was kept of the same run before (a failure that was run again, a record without the
+        metrics that are asked for now) is replaced.
+        """
+        if samples is None:
+            self._samples(record.spec.id).unlink(missing_ok=True)
+        else:
             _write(
                 self._samples(record.spec.id),
                 lambda file: np.savez_compressed(file, samples=samples),
@@ -76,7 +97,7 @@ class Results:
         """Return the record of a run, or None if there is none or it is damaged."""
         try:
             return msgspec.json.decode(self._record(run_id).read_bytes(), type=RunRecord)
-        except (FileNotFoundError, msgspec.DecodeError):
+        except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
             return None
 
     def samples(self, run_id: str) -> np.ndarray | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+import msgspec
 import polars as pl
 
 from sbibench.core.run import RunRecord
@@ -14,6 +15,9 @@ _COLUMNS = {
     "budget": pl.Int64,
     "observation": pl.Int64,
     "seed": pl.Int64,
+    "samples": pl.Int64,
+    "task_version": pl.Int64,
+    "settings": pl.String,
     "status": pl.String,
     "reason": pl.String,
     "calls": pl.Int64,
@@ -38,6 +42,9 @@ def table(records: Iterable[RunRecord]) -> pl.DataFrame:
             "budget": s.budget,
             "observation": s.observation,
             "seed": s.seed,
+            "samples": s.samples,
+            "task_version": s.task_version,
+            "settings": msgspec.json.encode(s.settings, order="deterministic").decode(),
             "status": r.status,
             "reason": r.reason,
             "calls": r.calls,
