@@ -14,15 +14,22 @@ def _c2st(value: float | None) -> str:
     return f"[{colour}]{value:.3f}[/]"
 
 
+def _done(done: int, runs: int) -> str:
+    return str(runs) if done == runs else f"[red]{done} of {runs}[/]"
+
+
 def benchmark_table(cells: pl.DataFrame) -> Table:
-    """Return the summary of a campaign as a table: C2ST 0.5 is perfect, 1 is as bad as can be."""
+    """Return the summary of a campaign as a table.
+
+    Its columns: how many runs are done (of how many, if not all), the mean of each metric with its
+    standard deviation over runs, and the mean seconds of a run without its metrics.
+    """
     shown = Table(title="Mean over observations and seeds (C2ST: 0.5 is best, 1 is worst)")
     metrics = [c.removesuffix(".sd") for c in cells.columns if c.endswith(".sd")]
     shown.add_column("task", no_wrap=True)
     shown.add_column("algorithm")
-    for name in ("budget", "runs", *metrics, "seconds"):
-        shown.add_column(name, justify="right")
-    shown.add_column("failed", justify="right")
+    for name in ("budget", "done", *metrics, "s"):
+        shown.add_column(name, justify="right", no_wrap=True)
     before = None
     for row in cells.iter_rows(named=True):
         if before not in (None, row["task"]):
@@ -36,10 +43,9 @@ def benchmark_table(cells: pl.DataFrame) -> Table:
             escape(row["task"]) if row["task"] != before else "",
             escape(row["label"]),
             f"{row['budget']:,}",
-            str(row["runs"]),
+            _done(row["runs"] - row["failed"], row["runs"]),
             *values,
             "-" if row["seconds"] is None else f"{row['seconds']:.1f}",
-            f"[red]{row['failed']}[/]" if row["failed"] else "",
         )
         before = row["task"]
     return shown
