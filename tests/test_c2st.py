@@ -13,6 +13,8 @@ from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPClassifier
 
 from sbibench.core.errors import UsageError
+from sbibench.inference.classifier import fit as train
+from sbibench.inference.classifier import initial, permutation
 from sbibench.metrics import c2st
 
 module = importlib.import_module("sbibench.metrics.c2st")
@@ -122,11 +124,11 @@ def test_a_training_is_that_of_scikit_learn_step_by_step(n, monkeypatch):
     ys = np.repeat([0, 1], n // 2)
     test = normal(rng, 500, d, 2).astype(np.float32)
     key_network, key_order = jax.random.split(KEY)
-    start = module.initial(key_network, (d, hidden, hidden, 1))
+    start = initial(key_network, (d, hidden, hidden, 1))
 
     def shuffle(rows, random_state):
         key = jax.random.fold_in(key_order, classifier.n_iter_)
-        return np.array(module.permutation(key, len(rows)))
+        return np.array(permutation(key, len(rows)))
 
     monkeypatch.setattr("sklearn.neural_network._multilayer_perceptron.shuffle", shuffle)
     classifier = MLPClassifier((hidden, hidden), max_iter=1, warm_start=True)
@@ -142,9 +144,7 @@ def test_a_training_is_that_of_scikit_learn_step_by_step(n, monkeypatch):
             warnings.simplefilter("ignore", ConvergenceWarning)
             classifier.fit(xs, ys)
         held_out = test, classifier.predict(test.astype(np.float64)) == 1
-        fit = module.fit(
-            KEY, np.float32(xs), np.float32(ys), held_out, hidden=hidden, max_epochs=epochs
-        )
+        fit = train(KEY, np.float32(xs), np.float32(ys), held_out, hidden=hidden, max_epochs=epochs)
         assert int(fit.epochs) == classifier.n_iter_
         assert float(fit.loss) == pytest.approx(classifier.loss_, rel=tolerance)
         assert float(fit.accuracy) > 0.99
@@ -153,7 +153,7 @@ def test_a_training_is_that_of_scikit_learn_step_by_step(n, monkeypatch):
 
 def test_all_permutations_are_equally_likely():
     keys = jax.random.split(KEY, 6000)
-    orders = np.asarray(jax.jit(jax.vmap(lambda key: module.permutation(key, 3)))(keys))
+    orders = np.asarray(jax.jit(jax.vmap(lambda key: permutation(key, 3)))(keys))
     counts = np.unique(orders, axis=0, return_counts=True)[1]
     assert len(counts) == 6
     assert scipy.stats.chisquare(counts).pvalue > 0.001
@@ -161,7 +161,7 @@ def test_all_permutations_are_equally_likely():
 
 def test_first_weights_are_uniform_within_their_bounds():
     for (weight, bias), (a, b) in zip(
-        module.initial(KEY, (20, 200, 200, 1)), [(20, 200), (200, 200), (200, 1)], strict=True
+        initial(KEY, (20, 200, 200, 1)), [(20, 200), (200, 200), (200, 1)], strict=True
     ):
         values = np.concatenate([np.ravel(weight), bias]) / (6 / (a + b)) ** 0.5
         assert weight.shape == (a, b)
@@ -314,7 +314,7 @@ def test_options_that_make_no_sense_are_refused(options):
 
 def test_nothing_in_a_training_is_double_precision():
     shape = jax.ShapeDtypeStruct
-    program = jax.make_jaxpr(lambda *a: module.fit(*a, hidden=20, max_epochs=3))(
+    program = jax.make_jaxpr(lambda *a: train(*a, hidden=20, max_epochs=3))(
         KEY,
         shape((450, 2), np.float32),
         shape((450,), np.float32),

@@ -1,0 +1,48 @@
+"""The command line: strings become objects here, and nowhere below. One file, one command."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import cyclopts
+from cyclopts import App
+
+import sbibench
+from sbibench.cli import listing, single, stored, suites
+from sbibench.cli.console import err
+from sbibench.core.errors import UsageError
+
+app = App(
+    name="sbibench",
+    help="A benchmark of simulation-based inference.",
+    version=sbibench.__version__,
+    help_format="rich",
+)
+for command in (listing.tasks, listing.algorithms, listing.metrics, single.run):
+    app.command(command)
+for group in (suites.app, stored.app):
+    app.command(group)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0 all done, 1 some run failed, 2 wrong usage."""
+    sys.path.insert(0, os.getcwd())  # noqa: PTH109 - where people keep their own modules
+    try:
+        status = app(
+            arguments,
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
+    except (UsageError, cyclopts.CycloptsError) as error:
+        err.print(
+            "error:", " ".join(str(error).split()), markup=False, highlight=False, soft_wrap=True
+        )
+        sys.exit(2)
+    except OSError as error:  # what the file system refuses
+        err.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        err.print("stopped; the same command goes on from here", markup=False)
+        sys.exit(130)
+    sys.exit(status if isinstance(status, int) else 0)

@@ -1,0 +1,5 @@
+"""`python -m sbibench.cli`."""
+
+from sbibench.cli import main
+
+main()

@@ -1,0 +1,60 @@
+"""`sbibench tasks | algorithms | metrics`: what there is."""
+
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from sbibench.cli.console import Json, out, print_json
+from sbibench.core import registry, settings
+
+
+def _list(kind: registry.Kind, *, as_json: bool) -> None:
+    rows = [{"name": name, "description": kind.describe(name)} for name in kind.names()]
+    if as_json:
+        return print_json(rows)
+    shown = Table()
+    shown.add_column("name", no_wrap=True)
+    shown.add_column("description")
+    for row in rows:
+        shown.add_row(escape(row["name"]), escape(row["description"]))
+    return out.print(shown)
+
+
+def tasks(*, as_json: Json = False) -> None:
+    """List the tasks."""
+    _list(registry.TASKS, as_json=as_json)
+
+
+def metrics(*, as_json: Json = False) -> None:
+    """List the metrics."""
+    _list(registry.METRICS, as_json=as_json)
+
+
+def algorithms(name: str | None = None, *, as_json: Json = False) -> None:
+    """List the algorithms, or the settings of one.
+
+    Parameters
+    ----------
+    name
+        The algorithm whose settings are listed.
+    as_json
+        Print JSON in place of a table.
+    """
+    if name is None:
+        return _list(registry.ALGORITHMS, as_json=as_json)
+    cls = registry.ALGORITHMS.get(name)
+    defaults = settings.as_dict(cls())
+    rows: list[dict[str, Any]] = []
+    for path, kind in settings.leaves(cls).items():
+        value = defaults
+        for part in path.split("."):
+            value = value[part]
+        shown_kind = kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
+        rows.append({"flag": f"--{name}.{path}", "type": shown_kind, "default": value})
+    if as_json:
+        return print_json(rows)
+    shown = Table("flag", "type", "default", title=registry.ALGORITHMS.describe(name))
+    for row in rows:
+        shown.add_row(row["flag"], escape(row["type"]), escape(str(row["default"])))
+    return out.print(shown)

@@ -1,0 +1,122 @@
+"""`sbibench run`: one run, in this process."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+
+from sbibench.cli.console import Directory, Json, err, out, print_json
+from sbibench.core import registry, settings
+from sbibench.core.errors import UsageError
+from sbibench.core.names import unknown
+from sbibench.core.run import RunRecord
+from sbibench.runner import campaign
+from sbibench.runner.suite import check_time_limit, spec
+from sbibench.store.results import Results
+
+
+def _algorithm_flags(algorithm: str, tokens: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    """Return the settings in `--ALGORITHM.NAME VALUE` and `--ALGORITHM.NAME=VALUE`."""
+    found: dict[str, str] = {}
+    prefix = f"--{algorithm}."
+    rest = list(tokens)
+    while rest:
+        flag, equals, value = rest.pop(0).partition("=")
+        if not flag.startswith(prefix):
+            flags = [
+                *known,
+                *(prefix + s for s in settings.leaves(registry.ALGORITHMS.get(algorithm))),
+            ]
+            raise unknown("option", flag, flags)
+        if not equals:
+            if not rest:
+                raise UsageError(f"{flag} needs a value")
+            value = rest.pop(0)
+        found[flag.removeprefix(prefix)] = value
+    return {k: None if v.lower() == "none" else v for k, v in found.items()}  # type: ignore[misc]
+
+
+def run(
+    task: str,
+    algorithm: str,
+    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    budget: int = 1000,
+    observation: int = 1,
+    seed: int = 0,
+    samples: int = 10_000,
+    metric: Annotated[tuple[str, ...], Parameter(negative="")] = ("c2st", "mmd"),
+    time_limit: float | None = None,
+    directory: Directory = Path("results"),
+    as_json: Json = False,
+) -> int:
+    """Run one algorithm on one task; --ALGORITHM.SETTING VALUE changes its settings.
+
+    Parameters
+    ----------
+    task
+        Its name, or module:name for one of your own.
+    algorithm
+        Its name, or module:name for one of your own; `sbibench algorithms NAME` lists settings.
+    budget
+        The number of simulations.
+    observation
+        The number of the observation, counted from 1.
+    seed
+        All randomness comes from it.
+    samples
+        How many samples of the posterior to draw.
+    metric
+        What to compute; repeat for several.
+    time_limit
+        Seconds that fitting and sampling may take.
+    """
+    known = ["--budget", "--observation", "--seed", "--samples", "--metric", "--time-limit"]
+    values = _algorithm_flags(algorithm, tokens, [*known, "--out", "--json"])
+    run_spec = spec(task, algorithm, values, budget, observation, seed, samples, text=True)
+    for name in metric:
+        registry.METRICS.get(name)
+    check_time_limit(time_limit)
+    store = Results(directory)
+    for todo in campaign.unfinished([run_spec], metric, store, retry=True):
+        _run_here(todo, metric, time_limit, store)
+    record = store.read(run_spec.id)
+    assert record is not None
+    if as_json:
+        print_json(msgspec.to_builtins(record))
+    else:
+        _print_record(record)
+    return 0 if record.status == "done" else 1
+
+
+def _run_here(
+    todo: campaign.Work, metric: Sequence[str], time_limit: float | None, store: Results
+) -> None:
+    store.prepare()
+    os.environ.setdefault("NPROC", "1")  # as in a campaign's workers, so that results are the same
+    with Progress(console=err, transient=True, disable=not err.is_terminal) as bars:
+        bar = bars.add_task("starting", total=None)
+
+        def progress(stage: str, done: int, total: int | None) -> None:
+            bars.update(bar, description=stage, completed=done, total=total)
+
+        record, drawn = campaign.work(todo, metric, time_limit, progress)
+    store.write(record, drawn)
+
+
+def _print_record(record: RunRecord) -> None:
+    out.print(f"[bold]{record.status}[/]: ", end="")
+    out.print(f"{record.spec}: {record.reason}", markup=False, highlight=False)
+    rows = {k: f"{v:.4f}" for k, v in record.metrics.items()} | record.missing
+    rows |= {"simulations": f"{record.calls} ({record.invalid} invalid)"}
+    rows |= {f"{k} (s)": f"{v:.1f}" for k, v in record.seconds.items()}
+    rows |= {k: f"{v:.4g}" if isinstance(v, float) else str(v) for k, v in record.info.items()}
+    shown = Table(show_header=False)
+    for name, value in rows.items():
+        shown.add_row(escape(name), escape(value))
+    out.print(shown)
