@@ -168,6 +168,7 @@ def test_first_weights_are_uniform_within_their_bounds():
         assert scipy.stats.kstest(values, scipy.stats.uniform(-1, 2).cdf).pvalue > 0.001
 
 
+@pytest.mark.slow
 def test_small_sets_score_as_with_scikit_learn():
     accuracy, epochs = compared(["d2 shift 1", "d2 scale 0.3", "d5 shift 2"], 1000)
     assert abs(accuracy.mean()) < 0.01
