@@ -34,6 +34,11 @@ def theirs(toy_task, monkeypatch):
             raise RuntimeError("their bug")
 
     @dataclass(frozen=True)
+    class Leave:
+        def fit(self, key, problem):
+            sys.exit(7)
+
+    @dataclass(frozen=True)
     class Greedy:
         def fit(self, key, problem):
             problem.simulator(key, np.zeros((problem.simulator.left + 1, 2)))
@@ -60,10 +65,11 @@ def theirs(toy_task, monkeypatch):
             posterior.info |= {"a": np.float32(1.5), "b": np.arange(3), "c": np.nan}
             return posterior
 
-    for thing in (OddFacts, Crash, Greedy, OutOfMemory, WrongShape, NotANumber):
+    for thing in (OddFacts, Leave, Crash, Greedy, OutOfMemory, WrongShape, NotANumber):
         setattr(module, thing.__name__, thing)
     module.task = toy_task
     module.no_reference = replace(toy_task, reference=None)
+    module.bad_reference = replace(toy_task, reference=lambda key, x, n: 1 / 0)
     module.all_nan = replace(toy_task, simulate=lambda key, theta: theta * jnp.nan)
     monkeypatch.setitem(sys.modules, "theirs", module)
 
@@ -80,6 +86,7 @@ def spec(algorithm, task="theirs:task", budget=100):
     ("algorithm", "status", "reason"),
     [
         ("theirs:Crash", "failed", "RuntimeError: their bug"),
+        ("theirs:Leave", "failed", "SystemExit: 7"),
         ("theirs:Greedy", "budget_exceeded", "101 simulations asked for, 100 of 100 are left"),
         ("theirs:OutOfMemory", "out_of_memory", "MemoryError"),
         ("theirs:WrongShape", "failed", r"shape \(3, 2\), not \(10, 2\)"),
@@ -102,6 +109,9 @@ def test_a_metric_that_cannot_be_computed_is_absent_with_its_reason():
     assert samples.shape == (10, 2)
     assert record.metrics == {}
     assert "no reference" in record.missing["c2st"]
+    record, _ = execute(spec("rej_abc", "theirs:bad_reference"), ["c2st"])
+    assert record.status == "done"
+    assert "ZeroDivisionError" in record.missing["c2st"]
 
 
 @pytest.mark.usefixtures("theirs")

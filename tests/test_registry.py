@@ -66,3 +66,26 @@ def test_the_public_face():
     assert sb.get_metric("mmd").needs
     with pytest.raises(AttributeError):
         sb.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def", "importing 'theirs_odd' failed: SyntaxError"),
+        ("1 / 0", "importing 'theirs_odd' failed: ZeroDivisionError"),
+        ("import sys; sys.exit(5)", "importing 'theirs_odd' failed: SystemExit"),
+        ("import nowhere_at_all", "importing 'theirs_odd' failed: No module named"),
+        ("from dataclasses import dataclass\n@dataclass\nclass A:\n    n: int = 1", "no algorithm"),
+        (
+            "from dataclasses import dataclass\n@dataclass\nclass A:\n    n: int\n"
+            "    def fit(self): ...",
+            "give every setting a default",
+        ),
+    ],
+)
+def test_what_is_wrong_with_somebody_s_own_file_is_one_line(tmp_path, monkeypatch, text, message):
+    (tmp_path / "theirs_odd.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "theirs_odd", raising=False)
+    with pytest.raises(UsageError, match=message):
+        registry.ALGORITHMS.get("theirs_odd:A")

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
-out = Console()
-err = Console(stderr=True)
+out = Console(emoji=False)
+err = Console(stderr=True, emoji=False)
 
 Json = Annotated[
     bool, Parameter(name="--json", negative="", help="Print JSON in place of a table.")
@@ -19,4 +19,4 @@ Directory = Annotated[Path, Parameter(name="--out", help="The directory of the r
 
 def print_json(rows: Any) -> None:
     """Print rows as JSON, whatever the width of the terminal."""
-    sys.stdout.write(json.dumps(rows, indent=1) + "\n")
+    sys.stdout.write(json.dumps(rows, indent=1, default=str) + "\n")

@@ -1,6 +1,5 @@
 """`sbibench run`: one run, in this process."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -98,7 +97,6 @@ def _run_here(
     todo: campaign.Work, metric: Sequence[str], time_limit: float | None, store: Results
 ) -> None:
     store.prepare()
-    os.environ.setdefault("NPROC", "1")  # as in a campaign's workers, so that results are the same
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bars:
         bar = bars.add_task("starting", total=None)
 

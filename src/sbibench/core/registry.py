@@ -68,10 +68,16 @@ class Kind:
 
     def _checked(self, name: str, found: Any) -> Any:
         """Return what somebody else has registered, if it is of this kind."""
-        fit = isinstance(found, type) and dataclasses.is_dataclass(found)
-        if not (hasattr(found, "problem") if self.what == "task" else fit):
-            wanted = "a Task" if self.what == "task" else "a dataclass of settings"
-            raise UsageError(f"{name} is no {self.what}: it should be {wanted}")
+        needed = {"task": "problem", "algorithm": "fit", "metric": "needs"}[self.what]
+        settings = isinstance(found, type) and dataclasses.is_dataclass(found)
+        if not hasattr(found, needed) or not (self.what == "task" or settings):
+            kind = "a Task" if self.what == "task" else f"a dataclass of settings with {needed!r}"
+            raise UsageError(f"{name} is no {self.what}: it should be {kind}")
+        if settings and any(
+            field.default is field.default_factory is dataclasses.MISSING
+            for field in dataclasses.fields(found)
+        ):
+            raise UsageError(f"{name}: give every setting a default")
         return found
 
     def _at(self, address: str) -> Any:
@@ -82,8 +88,11 @@ class Kind:
             found = importlib.import_module(module)
         except ModuleNotFoundError as error:
             if error.name != module.split(".")[0] and error.name != module:
-                raise
+                raise UsageError(f"importing {module!r} failed: {error}") from error
             raise UsageError(f"no module {module!r} can be imported for {address!r}") from error
+        except (Exception, SystemExit) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise UsageError(f"importing {module!r} failed: {what}") from error
         if not hasattr(found, attribute):
             raise unknown(f"object in {module}", attribute, [n for n in vars(found) if n[0] != "_"])
         return getattr(found, attribute)

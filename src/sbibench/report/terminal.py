@@ -54,8 +54,13 @@ def benchmark_table(cells: pl.DataFrame) -> Table:
 def failure_table(runs: pl.DataFrame) -> Table:
     """Return the runs that are not done, with their reasons."""
     shown = Table(title="Not done")
-    for name in ("task", "label", "budget", "observation", "seed", "status", "reason"):
-        shown.add_column(name)
+    shown.add_column("run", ratio=1)
+    shown.add_column("status", no_wrap=True)
+    shown.add_column("reason", ratio=1)
     for row in runs.filter(pl.col("status") != "done").iter_rows(named=True):
-        shown.add_row(*(escape(str(row[str(c.header)])) for c in shown.columns))
+        run = (
+            f"{row['label']} on {row['task']}, budget {row['budget']}, "
+            f"observation {row['observation']}, seed {row['seed']}"
+        )
+        shown.add_row(escape(run), row["status"], escape(row["reason"]))
     return shown

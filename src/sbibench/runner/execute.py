@@ -55,7 +55,7 @@ def _machine() -> dict[str, str | int]:
     }
 
 
-def _how_it_failed(error: Exception) -> tuple[Status, str]:
+def _how_it_failed(error: BaseException) -> tuple[Status, str]:
     if isinstance(error, SbibenchError):
         return error.status, str(error)
     reason = f"{type(error).__name__}: {error}".strip()
@@ -129,7 +129,8 @@ def execute(
             samples = _checked(posterior.sample(sample_key, spec.samples), (spec.samples, task.d))
         if posterior.info.get("stopped") == "deadline":
             status, reason = "timeout", "the time limit ended the training; its best is used"
-    except Exception as error:  # noqa: BLE001 - whatever an algorithm or a task raises is its record
+    # Whatever an algorithm or a task raises, leaving the interpreter included, is its record.
+    except (Exception, SystemExit) as error:  # noqa: BLE001
         status, reason = _how_it_failed(error)
     watch.seconds["simulate"] = problem.simulator.seconds
     watch.seconds["fit"] -= problem.simulator.seconds
@@ -206,6 +207,6 @@ def _evidence(spec: RunSpec, samples: np.ndarray | None) -> tuple[Evidence, dict
     reference = None
     try:
         reference = registry.TASKS.get(spec.task).reference_samples(spec.observation)
-    except SbibenchError as error:
-        why["reference"] = str(error)
+    except Exception as error:  # noqa: BLE001 - a reference that fails costs only its metrics
+        why["reference"] = _how_it_failed(error)[1]
     return Evidence(samples=samples, reference=reference), why

@@ -137,7 +137,7 @@ def spec(
             raise UsageError(f"{what} is {least} or more, not {number}")
         if number >= LARGEST:
             raise UsageError(f"{what} is less than {LARGEST}, not {number}")
-    return RunSpec(
+    run = RunSpec(
         task=task_name,
         task_version=task.version,
         algorithm=algorithm_name,
@@ -148,3 +148,8 @@ def spec(
         seed=seed,
         samples=samples,
     )
+    try:
+        _ = run.id
+    except TypeError as error:
+        raise UsageError(f"settings of {algorithm_name} must be plain values: {error}") from error
+    return run

@@ -97,7 +97,7 @@ class Results:
         """Return the record of a run, or None if there is none or it is damaged."""
         try:
             return msgspec.json.decode(self._record(run_id).read_bytes(), type=RunRecord)
-        except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError):
             return None
 
     def samples(self, run_id: str) -> np.ndarray | None:
