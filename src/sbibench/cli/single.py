@@ -20,7 +20,9 @@ from sbibench.runner.suite import check_time_limit, spec
 from sbibench.store.results import Results
 
 
-def _algorithm_flags(algorithm: str, tokens: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+def _algorithm_flags(
+    algorithm: str, tokens: Sequence[str], known: Sequence[str]
+) -> dict[str, str | None]:
     """Return the settings in `--ALGORITHM.NAME VALUE` and `--ALGORITHM.NAME=VALUE`."""
     found: dict[str, str] = {}
     prefix = f"--{algorithm}."
@@ -38,7 +40,7 @@ def _algorithm_flags(algorithm: str, tokens: Sequence[str], known: Sequence[str]
                 raise UsageError(f"{flag} needs a value")
             value = rest.pop(0)
         found[flag.removeprefix(prefix)] = value
-    return {k: None if v.lower() == "none" else v for k, v in found.items()}  # type: ignore[misc]
+    return {k: None if v.lower() == "none" else v for k, v in found.items()}
 
 
 def run(
