@@ -9,8 +9,6 @@ import pytest
 from sbibench.core.deadline import Deadline
 from sbibench.core.errors import DeadlineError, SbibenchError, UsageError
 from sbibench.core.keys import numpy_rng
-from sbibench.core.problem import Problem
-from sbibench.core.simulator import Simulator
 from sbibench.inference.training import Training, train
 
 
@@ -28,16 +26,6 @@ def never_finite(params, key, xs, ys):
     return squared(params, key, xs, ys) * jnp.nan
 
 
-def with_deadline(toy_task, deadline):
-    simulator = Simulator(toy_task.simulate, (2, 2), 10, deadline)
-    return Problem(toy_task.prior, simulator, np.zeros(2, np.float32))
-
-
-@pytest.fixture
-def problem(toy_task):
-    return with_deadline(toy_task, Deadline())
-
-
 def data(n, noise=0.0):
     rng = np.random.default_rng(1)
     xs = rng.normal(size=(n, 3)).astype(np.float32)
@@ -50,19 +38,19 @@ FAST = Training(learning_rate=0.05, batch_size=50)
 
 
 @pytest.mark.parametrize("n", [2, 30, 500, 6000])
-def test_it_finds_the_minimum_whatever_the_number_of_rows(key, problem, n):
-    best, info = train(key, squared, START, data(n), FAST, problem)
+def test_it_finds_the_minimum_whatever_the_number_of_rows(key, n):
+    best, info = train(key, squared, START, data(n), FAST)
     if n >= 500:
         np.testing.assert_allclose(best.weights, [1.0, -2.0, 0.5], atol=0.02)
     assert info["stopped"] in ("converged", "max_epochs")
     assert best.offset == 3.0  # only the weights are trained
 
 
-def test_the_best_weights_come_back_not_the_last(key, problem):
+def test_the_best_weights_come_back_not_the_last(key):
     # A step size far too large: losses jump about.
     settings = Training(learning_rate=0.5, batch_size=20, patience=15)
     rows = data(200, noise=1.0)
-    best, info = train(key, squared, START, rows, settings, problem)
+    best, info = train(key, squared, START, rows, settings)
     assert info["best_epoch"] < info["epochs"]
     order = numpy_rng(jax.random.split(key, 3)[0]).permutation(200)
     held_out = order[:20]
@@ -70,20 +58,20 @@ def test_the_best_weights_come_back_not_the_last(key, problem):
     np.testing.assert_allclose(loss, info["loss_validation"], rtol=1e-4)
 
 
-def test_nothing_is_compiled_for_another_number_of_rows(key, problem, compilations):
-    train(key, squared, START, data(100), FAST, problem)
+def test_nothing_is_compiled_for_another_number_of_rows(key, compilations):
+    train(key, squared, START, data(100), FAST)
     before = compilations()
-    train(key, squared, START, data(12_345), FAST, problem)
+    train(key, squared, START, data(12_345), FAST)
     assert compilations() == before
 
 
-def test_same_key_same_weights(key, problem):
-    first, _ = train(key, squared, START, data(100, 1.0), FAST, problem)
-    second, _ = train(key, squared, START, data(100, 1.0), FAST, problem)
+def test_same_key_same_weights(key):
+    first, _ = train(key, squared, START, data(100, 1.0), FAST)
+    second, _ = train(key, squared, START, data(100, 1.0), FAST)
     np.testing.assert_array_equal(first.weights, second.weights)
 
 
-def test_a_deadline_ends_training_with_what_is_there(key, toy_task):
+def test_a_deadline_ends_training_with_what_is_there(key):
     looks = itertools.count()
 
     class Soon(Deadline):
@@ -91,25 +79,25 @@ def test_a_deadline_ends_training_with_what_is_there(key, toy_task):
         def passed(self):
             return next(looks) >= 5
 
-    best, info = train(key, squared, START, data(500), FAST, with_deadline(toy_task, Soon()))
+    best, info = train(key, squared, START, data(500), FAST, Soon())
     assert info["stopped"] == "deadline"
     assert info["epochs"] < 10
     assert np.isfinite(best.weights).all()
 
 
-def test_a_deadline_before_the_first_epoch_is_an_error_in_words(key, toy_task):
+def test_a_deadline_before_the_first_epoch_is_an_error_in_words(key):
     with pytest.raises(DeadlineError, match="first epoch"):
-        train(key, squared, START, data(500), FAST, with_deadline(toy_task, Deadline(0.0)))
+        train(key, squared, START, data(500), FAST, Deadline(0.0))
 
 
-def test_divergence_is_an_error_in_words(key, problem):
+def test_divergence_is_an_error_in_words(key):
     with pytest.raises(SbibenchError, match="diverged: no validation loss was finite"):
-        train(key, never_finite, START, data(100), FAST, problem)
+        train(key, never_finite, START, data(100), FAST)
 
 
-def test_one_row_is_too_few(key, problem):
+def test_one_row_is_too_few(key):
     with pytest.raises(UsageError, match="2 valid simulations"):
-        train(key, squared, START, data(1), FAST, problem)
+        train(key, squared, START, data(1), FAST)
 
 
 @pytest.mark.parametrize(

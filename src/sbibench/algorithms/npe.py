@@ -67,7 +67,8 @@ class NPE:
             params,
             (simulations.thetas, simulations.xs),
             self.training,
-            problem,
+            problem.deadline,
+            problem.progress,
         )
         constant = constant_columns(simulations.xs)
         if constant:

@@ -6,10 +6,15 @@ from pathlib import Path
 import jax
 
 
-def cache_directory() -> Path:
-    """Return where compiled programs are kept: SBIBENCH_CACHE, or the user's cache directory."""
+def cache_root() -> Path:
+    """Return where things are kept between runs: SBIBENCH_CACHE, or the user's cache directory."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("SBIBENCH_CACHE") or home / "sbibench") / "compiled"
+    return Path(os.environ.get("SBIBENCH_CACHE") or home / "sbibench")
+
+
+def cache_directory() -> Path:
+    """Return where compiled programs are kept."""
+    return cache_root() / "compiled"
 
 
 def keep_compiled_programs() -> None:

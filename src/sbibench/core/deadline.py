@@ -27,3 +27,6 @@ class Deadline:
         """Raise `DeadlineError` if the time is over; `doing` says what was interrupted."""
         if self.passed:
             raise DeadlineError(f"the time limit was reached while {doing}")
+
+
+FOREVER = Deadline()

@@ -16,7 +16,7 @@ Progress = Callable[[str, int, int | None], None]
 """(stage, done, total or None): called between pieces of work."""
 
 
-def _silent(stage: str, done: int, total: int | None) -> None:
+def silent(stage: str, done: int, total: int | None) -> None:
     """Report nothing."""
 
 
@@ -27,7 +27,7 @@ class Problem:
     prior: Distribution
     simulator: Simulator
     x_obs: np.ndarray
-    progress: Progress = field(default=_silent)
+    progress: Progress = field(default=silent)
 
     def __post_init__(self) -> None:
         check_prior(self.prior)

@@ -1,21 +1,27 @@
 """A task: a model with a prior, observations, and what is known of its posterior. A value."""
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
 from numpyro.distributions import Distribution
 
+from sbibench.core import references
+from sbibench.core.blocks import map_rows
 from sbibench.core.deadline import Deadline
 from sbibench.core.errors import NoReferenceError, UsageError
-from sbibench.core.priors import check_prior
-from sbibench.core.problem import Problem, Progress, _silent
+from sbibench.core.priors import check_prior, rows
+from sbibench.core.problem import Problem, Progress, silent
 from sbibench.core.simulator import Simulator
 
 REFERENCE_SIZE = 10_000
 """How many samples of the true posterior a comparison uses (as in Lueckmann et al. 2021)."""
+
+ATTEMPTS = 1000
+"""Simulations of which the first finite one becomes an observation."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,11 +39,18 @@ class Task:
     log_likelihood
         (θ [d], x [p]) -> log p(x | θ), or None where it is intractable.
     reference
-        (key, x [p], n) -> n exact draws [n, d] of the posterior, or None where there is no sampler.
+        (key, x [p], n) -> n exact draws [n, d] of the posterior, or None: then the general scheme
+        draws them, where there is a likelihood.
+    second_method
+        What reference samples are compared with: "grid" (d of 1 or 2), "slices", "nuts" (a smooth
+        posterior with one mode on R^d); None for grid where d permits it, else slices.
+    posterior_of
+        Name of the task with the same posteriors for its observations, whose samples serve both.
     parameter_names, data_names
         d and p names, for tables and charts.
     observations, thetas_true
-        The canonical observations [m, p] and the parameters [m, d] that generated them.
+        The canonical observations [m, p] and the parameters [m, d] that generated them. Those of
+        higher numbers are drawn from the prior predictive, with the number as seed.
     """
 
     name: str
@@ -48,6 +61,8 @@ class Task:
     simulate: Callable[[Any, Any], Any]
     log_likelihood: Callable[[Any, Any], Any] | None = None
     reference: Callable[[Any, Any, int], np.ndarray] | None = None
+    second_method: Literal["grid", "slices", "nuts"] | None = None
+    posterior_of: str | None = None
     parameter_names: tuple[str, ...]
     data_names: tuple[str, ...]
     observations: np.ndarray
@@ -74,42 +89,70 @@ class Task:
         """The number of data values."""
         return len(self.data_names)
 
-    def _row(self, observation: int) -> int:
-        m = len(self.observations)
+    def _pair(self, observation: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return θ [d] and x [p] of an observation."""
         if isinstance(observation, bool) or not isinstance(observation, int | np.integer):
             raise UsageError(f"an observation is a whole number, not {observation!r}")
-        if not 1 <= observation <= m:
-            raise UsageError(f"{self.name} has observations 1 to {m}, not {observation}")
-        return int(observation) - 1
+        if not 1 <= observation < 2**31:
+            raise UsageError(f"observations are numbered from 1, up to 2147483647: {observation}")
+        if observation <= len(self.observations):
+            return self.thetas_true[observation - 1], self.observations[observation - 1]
+        prior_key, key = jax.random.split(jax.random.key(int(observation)))
+        thetas = rows(self.prior).sample(prior_key, ATTEMPTS).astype(np.float64)
+        xs = map_rows(self.simulate, thetas, key=key).astype(np.float32).astype(np.float64)
+        valid = np.flatnonzero(np.isfinite(xs).all(1))
+        if not len(valid):
+            raise NoReferenceError(
+                f"{self.name}, observation {observation}: none of {ATTEMPTS} simulations is finite"
+            )
+        return thetas[valid[0]], xs[valid[0]]
 
     def observation(self, observation: int) -> np.ndarray:
-        """Return observation number `observation`, counted from 1: x [p], float64."""
-        return np.array(self.observations[self._row(observation)])
+        """Return observation number `observation`, counted from 1: x [p], float64.
+
+        Numbers beyond the canonical observations are as good: the first finite simulation from the
+        prior, with the number as seed.
+        """
+        return np.array(self._pair(observation)[1])
 
     def true_parameters(self, observation: int) -> np.ndarray:
         """Return the parameters θ [d] that generated this observation, float64."""
-        return np.array(self.thetas_true[self._row(observation)])
+        return np.array(self._pair(observation)[0])
 
     def reference_samples(self, observation: int, n: int = REFERENCE_SIZE) -> np.ndarray:
-        """Return n draws [n, d], float32, of the true posterior, the same ones every time.
+        """Return n certified draws [n, d], float32, of the true posterior, the same ones always.
+
+        Those of the canonical observations come with the package. Others are made when they are
+        first asked for, which can take minutes, and kept on disk.
 
         Raises
         ------
         NoReferenceError
-            If this task has no sampler of its true posterior.
+            If there is no way to sample the posterior, or if the samples fail a check.
+        UsageError
+            If n is more than there are.
         """
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise UsageError(f"the number of samples is 1 or more, not {n!r}")
         x = self.observation(observation)
-        if self.reference is None:
-            raise NoReferenceError(f"{self.name} has no reference posterior yet")
-        samples = self.reference(jax.random.key(observation), x, n)
-        return np.asarray(samples, np.float32)
+        found = references.certificate(references.SHIPPED, self.name, int(observation))
+        if found and found.version == self.version and found.x == x.tolist():
+            samples = references.samples(references.SHIPPED, found)
+        else:  # by name, since the samplers lie above this layer
+            library = importlib.import_module("sbibench.reference.library")
+            samples = library.obtain(self, int(observation))[1]
+        if n > len(samples):
+            raise UsageError(
+                f"a reference has {len(samples)} samples, not {n}; sb.reference.sample draws more"
+            )
+        return np.array(samples[:n])
 
     def problem(
         self,
         observation: int,
         budget: int,
         time_limit: float | None = None,
-        progress: Progress = _silent,
+        progress: Progress = silent,
     ) -> Problem:
         """Return what an algorithm may see: prior, counted simulator, x_obs.
 

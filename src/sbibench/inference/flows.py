@@ -93,15 +93,17 @@ class SplineFlow:
 
     def from_noise(
         self, layers: Coupling, z: Float[Array, "d n"], x: Float[Array, "p n"]
-    ) -> Float[Array, "d n"]:
-        """Return what `to_noise` maps to the columns of z."""
+    ) -> tuple[Float[Array, "d n"], Float[Array, " n"]]:
+        """Return what `to_noise` maps to the columns of z, and log |dv/dz| [n]."""
 
-        def layer(z: Array, weights: Coupling) -> tuple[Array, None]:
+        def layer(carry: tuple[Array, Array], weights: Coupling) -> tuple[Any, None]:
+            z, log_det = carry
             bent = _reorder(z, jnp.argsort(weights.order))
-            return self._bend(inverse_spline, weights.network, bent, x)[0], None
+            v, log_slope = self._bend(inverse_spline, weights.network, bent, x)
+            return (v, log_det + log_slope), None
 
-        v: Array = jax.lax.scan(layer, z, layers, reverse=True)[0]
-        return v
+        (v, log_det), _ = jax.lax.scan(layer, (z, jnp.zeros_like(z[0])), layers, reverse=True)
+        return v, log_det
 
     def _bend(
         self, bend: Callable[..., Any], network: ResidualNet, v: Array, x: Array
@@ -151,14 +153,19 @@ class Flow:
     def __init__(self, architecture: SplineFlow, d: int, p: int) -> None:
         self._architecture, self._d, self._p = architecture, d, p
 
-        def log_probs(
-            params: FlowParams, thetas: Float[Array, "n d"], xs: Float[Array, "n p"]
-        ) -> Float[Array, " n"]:
+        def to_noise(
+            params: FlowParams, xs: Float[Array, "n p"], thetas: Float[Array, "n d"]
+        ) -> tuple[Float[Array, "d n"], Float[Array, " n"]]:
             z, log_det = architecture.to_noise(
                 params.weights, params.theta.columns(thetas), params.x.columns(xs)
             )
-            normal = -0.5 * jnp.sum(z**2, 0) - 0.5 * d * math.log(2 * math.pi)
-            value: Array = normal + log_det + params.theta.log_det()
+            return z, log_det + params.theta.log_det()
+
+        def log_probs(
+            params: FlowParams, thetas: Float[Array, "n d"], xs: Float[Array, "n p"]
+        ) -> Float[Array, " n"]:
+            z, log_det = to_noise(params, xs, thetas)
+            value: Array = -0.5 * jnp.sum(z**2, 0) - 0.5 * d * math.log(2 * math.pi) + log_det
             return value
 
         def log_prob(
@@ -168,15 +175,17 @@ class Flow:
 
         def from_noise(
             params: FlowParams, x: Float[Array, " p"], z: Float[Array, " d"]
-        ) -> Float[Array, " d"]:
-            v = architecture.from_noise(params.weights, z[:, None], params.x.columns(x[None]))
-            theta: Array = params.theta.inverse(v[:, 0])
-            return theta
+        ) -> tuple[Float[Array, " d"], Float[Array, ""]]:
+            v, log_det = architecture.from_noise(
+                params.weights, z[:, None], params.x.columns(x[None])
+            )
+            return params.theta.inverse(v[:, 0]), log_det[0] - params.theta.log_det()
 
         def sample(
             params: FlowParams, x: Float[Array, " p"], key: PRNGKeyArray
         ) -> Float[Array, " d"]:
-            return from_noise(params, x, jax.random.normal(key, (d,), SINGLE))
+            theta: Array = from_noise(params, x, jax.random.normal(key, (d,), SINGLE))[0]
+            return theta
 
         def loss(
             params: FlowParams,
@@ -189,8 +198,10 @@ class Flow:
 
         self.log_prob: Callable[..., Any] = log_prob
         """(params, x [p], θ [d]) -> log q(θ | x)."""
+        self.to_noise: Callable[..., Any] = to_noise
+        """(params, x [n, p], θ [n, d]) -> the noise z [d, n] behind θ, and log |dz/dθ| [n]."""
         self.from_noise: Callable[..., Any] = from_noise
-        """(params, x [p], z [d]) -> θ [d], the map from standard normal noise."""
+        """(params, x [p], z [d]) -> θ [d], the map from standard normal noise, and log |dθ/dz|."""
         self.sample: Callable[..., Any] = sample
         """(params, x [p], key) -> θ [d]."""
         self.loss: Callable[..., Any] = loss

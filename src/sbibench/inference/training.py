@@ -18,11 +18,12 @@ import numpy as np
 import optax
 from jaxtyping import PRNGKeyArray
 
+from sbibench.core.deadline import FOREVER, Deadline
 from sbibench.core.errors import DeadlineError, SbibenchError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info
 from sbibench.core.precision import SINGLE
-from sbibench.core.problem import Problem
+from sbibench.core.problem import Progress, silent
 
 CHUNK = 50
 """Minibatches per call of the compiled program, at most."""
@@ -137,7 +138,8 @@ def train(
     params: Any,
     rows: tuple[np.ndarray, ...],
     settings: Training,
-    problem: Problem,
+    deadline: Deadline = FOREVER,
+    progress: Progress = silent,
 ) -> tuple[Any, Info]:
     """Minimise the mean loss over rows and return the best parameters and facts about the fit.
 
@@ -153,9 +155,10 @@ def train(
         float32 arrays [n, ...] that share their first axis, n ≥ 2.
     settings
         How to train.
-    problem
-        Its deadline and its progress report; a passed deadline ends the training with what is
-        there (`stopped` = "deadline").
+    deadline
+        When it has passed, training ends with what is there (`stopped` = "deadline").
+    progress
+        Called after each epoch.
 
     Raises
     ------
@@ -196,10 +199,10 @@ def train(
             )
             totals.append(total)
             total.block_until_ready()
-            if problem.deadline.passed:
+            if deadline.passed:
                 break
         loss_train = float(sum(totals)) / (len(full) // batch)
-        if problem.deadline.passed:
+        if deadline.passed:
             stopped = "deadline"
             break
         # The same key every time: losses of different epochs compare.
@@ -208,7 +211,7 @@ def train(
             for i, (steps, chunk, weight) in enumerate(_chunks(validation, batch, rows))
         ]
         loss_validation = sum(sums) / held_out
-        problem.progress("training", epoch, None)
+        progress("training", epoch, None)
         if loss_validation < best_loss:
             best, best_loss, best_epoch = params, loss_validation, epoch
         elif epoch - best_epoch >= settings.patience:

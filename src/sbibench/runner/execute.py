@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime
-import importlib.metadata
 import math
 import os
 import platform
@@ -16,7 +15,6 @@ import jax
 import msgspec
 import numpy as np
 
-import sbibench
 from sbibench.core import registry, settings
 from sbibench.core.errors import SbibenchError
 from sbibench.core.metric import Evidence
@@ -24,6 +22,7 @@ from sbibench.core.posterior import Info, Posterior
 from sbibench.core.problem import Progress
 from sbibench.core.run import RunRecord, RunSpec, Status
 from sbibench.core.task import Task
+from sbibench.core.versions import versions
 
 _COMPILE_EVENTS = (
     "/jax/core/compile/jaxpr_to_mlir_module_duration",
@@ -38,12 +37,6 @@ def _count_compilation(event: str, duration_secs: float, **_: str | int) -> None
 
 
 jax.monitoring.register_event_duration_secs_listener(_count_compilation)
-
-
-def _versions() -> dict[str, str]:
-    libraries = ("jax", "jaxlib", "equinox", "numpyro", "optax", "diffrax", "numpy")
-    found = {name: importlib.metadata.version(name) for name in (*libraries, "scikit-learn")}
-    return {"sbibench": sbibench.__version__, "python": platform.python_version(), **found}
 
 
 def _machine() -> dict[str, str | int]:
@@ -142,7 +135,7 @@ def execute(
         invalid=problem.simulator.invalid,
         seconds=watch.seconds,
         info=_plain(posterior.info) if posterior else {},
-        versions=_versions(),
+        versions=versions(),
         machine=_machine(),
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )

@@ -32,6 +32,7 @@ TASK = Task(
     prior=PRIOR,
     simulate=simulate,
     log_likelihood=log_likelihood,
+    second_method="nuts",
     parameter_names=PARAMETER_NAMES,
     data_names=("spikes", *(f"sum_{j}" for j in range(FILTER))),
     observations=OBSERVATIONS,

@@ -69,6 +69,7 @@ TASK = Task(
     prior=dist.Uniform(np.full(5, -3.0), np.full(5, 3.0)).to_event(1),
     simulate=simulate,
     log_likelihood=log_likelihood,
+    posterior_of="slcp",
     parameter_names=tuple(f"theta_{i + 1}" for i in range(5)),
     data_names=tuple(f"x_{i + 1}" for i in range(P)),
     observations=OBSERVATIONS,
