@@ -39,6 +39,7 @@ def test_log_determinant_agrees_with_autodiff(key, d, p):
     z = jax.random.normal(key, (d,))
     theta, log_det = flow.from_noise(params, xs[0], z)
     jacobian = jax.jacfwd(lambda v: flow.from_noise(params, xs[0], v)[0])(z)
+    np.testing.assert_allclose(log_det, jnp.linalg.slogdet(jacobian)[1], atol=1e-4)
     expected = -0.5 * jnp.sum(z**2) - 0.5 * d * jnp.log(2 * jnp.pi)
     expected -= jnp.linalg.slogdet(jacobian)[1]
     np.testing.assert_allclose(flow.log_prob(params, xs[0], theta), expected, atol=1e-4)

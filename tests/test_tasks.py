@@ -117,6 +117,20 @@ def test_prior_goes_to_the_whole_space_and_back(task):
     assert np.isfinite(rows.log_prob(thetas)).all()
 
 
+def test_observations_beyond_the_canonical_ones_are_simulated_the_same_everywhere(task):
+    xs = [task.observation(i) for i in (11, 12, 2**31 - 1)]
+    for i, x in zip((11, 12), xs, strict=False):
+        assert x.shape == (task.p,)
+        assert x.dtype == np.float64
+        assert np.isfinite(x).all()
+        np.testing.assert_array_equal(x, task.observation(i))
+        np.testing.assert_array_equal(x, x.astype(np.float32))
+        theta = task.true_parameters(i)
+        assert priors.rows(task.prior).inside(theta[None]).all()
+        assert np.isfinite(jax.jit(task.log_likelihood)(jnp.asarray(theta), jnp.asarray(x)))
+    assert not np.array_equal(xs[0], xs[1])
+
+
 def test_observations_count_from_one(task):
     for i in range(1, 11):
         assert task.observation(i).shape == (task.p,)
@@ -124,7 +138,7 @@ def test_observations_count_from_one(task):
         assert task.true_parameters(i).shape == (task.d,)
         assert priors.rows(task.prior).inside(task.true_parameters(i)[None]).all()
     np.testing.assert_array_equal(task.observation(1), task.observations[0])
-    for wrong in (0, 11, -1, 1.0, True):
+    for wrong in (0, 2**31, -1, 1.0, True):
         with pytest.raises((UsageError, TypeCheckError)):
             task.observation(wrong)
         with pytest.raises((UsageError, TypeCheckError)):

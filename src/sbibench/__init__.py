@@ -19,9 +19,14 @@ if TYPE_CHECKING:
     from sbibench.core.task import Task
 
 __version__ = "0.1.0"
-__all__ = ["Task", "get_algorithm", "get_metric", "get_task", "metrics", "plot"]
+__all__ = ["Task", "get_algorithm", "get_metric", "get_task", "metrics", "plot", "reference"]
 
-_LATER = {"Task": "core.task:Task", "metrics": "metrics:", "plot": "report.plot:"}
+_LATER = {
+    "Task": "core.task:Task",
+    "metrics": "metrics:",
+    "plot": "report.plot:",
+    "reference": "reference:",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -8,9 +8,9 @@ import cyclopts
 from cyclopts import App
 
 import sbibench
-from sbibench.cli import listing, single, stored, suites
+from sbibench.cli import listing, references, single, stored, suites
 from sbibench.cli.console import err
-from sbibench.core.errors import UsageError
+from sbibench.core.errors import SbibenchError, UsageError
 
 app = App(
     name="sbibench",
@@ -18,7 +18,13 @@ app = App(
     version=sbibench.__version__,
     help_format="rich",
 )
-for command in (listing.tasks, listing.algorithms, listing.metrics, single.run):
+for command in (
+    listing.tasks,
+    listing.algorithms,
+    listing.metrics,
+    single.run,
+    references.reference,
+):
     app.command(command)
 for group in (suites.app, stored.app):
     app.command(group)
@@ -36,11 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print_error=False,
             result_action="return_value",
         )
-    except (UsageError, cyclopts.CycloptsError) as error:
+    except (SbibenchError, cyclopts.CycloptsError) as error:
         err.print(
             "error:", " ".join(str(error).split()), markup=False, highlight=False, soft_wrap=True
         )
-        sys.exit(2)
+        known = isinstance(error, SbibenchError) and not isinstance(error, UsageError)
+        sys.exit(1 if known else 2)
     except OSError as error:  # what the file system refuses
         err.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)

@@ -110,6 +110,7 @@ def write(folder: Path, record: Certificate | Calibration, samples: np.ndarray |
 
 
 def _replace(path: Path, samples: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
     with temporary.open("wb") as file:
         np.save(file, np.ascontiguousarray(samples, "<f4"))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from sbibench.core.errors import SamplingError, UsageError
 from sbibench.core.posterior import Info
@@ -143,7 +143,7 @@ def _programs(log_density: LogDensity) -> tuple[Any, Any]:
 
     def fresh(
         random: Array, u: Array, log_f: Array, axis: Array, widths: Array, max_out: Array
-    ) -> tuple[Array, ...]:
+    ) -> tuple[Array, Array, Array, Array, Array]:
         """Return level, interval and steps allowed of new updates."""
         level, offset, share = random
         at = jnp.take_along_axis(u, axis[:, None], 1)[:, 0]
@@ -157,8 +157,8 @@ def _programs(log_density: LogDensity) -> tuple[Any, Any]:
         log_f = jax.vmap(lambda row: log_density(*fixed, row))(u)
         random = jax.random.uniform(jax.random.fold_in(key, 0), (3, c))
         zero = jnp.zeros(c, jnp.int32)
-        interval = fresh(random, u, log_f, zero, widths, caps[0])
-        return _Chains(u, log_f, *interval, zero, zero, zero, jnp.int32(0))
+        level, low, high, left, right = fresh(random, u, log_f, zero, widths, caps[0])
+        return _Chains(u, log_f, level, low, high, left, right, zero, zero, zero, jnp.int32(0))
 
     def turn(
         fixed: Any, key: PRNGKeyArray, s: _Chains, widths: Array, caps: Array, sweeps: Array
@@ -195,22 +195,19 @@ def _programs(log_density: LogDensity) -> tuple[Any, Any]:
         u = jnp.where(taken[:, None], moved, s.u)
         log_f = jnp.where(taken, log_v, s.log_f)
         updates = s.updates + done
-        interval = fresh(random[:3], u, log_f, updates % d, widths, caps[0])
-        new = [
-            jnp.where(done, ours, theirs)
-            for ours, theirs in zip(interval, (s.level, low, high, left, right), strict=True)
-        ]
         capped = s.capped + (out_of_steps | given_up)
-        after = _Chains(
-            u, log_f, *new, jnp.where(done, 0, tries), updates, capped, s.turn
+        level, low, high, left, right = jax.tree.map(
+            lambda new, old: jnp.where(done, new, old),
+            fresh(random[:3], u, log_f, updates % d, widths, caps[0]),
+            (s.level, low, high, left, right),
         )
-        return jax.tree.map(
-            lambda a, b: jnp.where(active.reshape((-1,) + (1,) * (a.ndim - 1)), a, b)
-            if a.ndim
-            else a + 1,
-            after,
-            s,
-        )
+        tries = jnp.where(done, 0, tries)
+        after = (u, log_f, level, low, high, left, right, tries, updates, capped)
+        moved_on = [
+            jnp.where(active.reshape((c,) + (1,) * (new.ndim - 1)), new, old)
+            for new, old in zip(after, s[:-1], strict=True)
+        ]
+        return _Chains(*moved_on, s.turn + 1)
 
     def advance(
         fixed: Any, key: PRNGKeyArray, s: _Chains, widths: Array, caps: Array, sweeps: Array

@@ -31,5 +31,7 @@ def c2st_trees(key: PRNGKeyArray, a: np.ndarray, b: np.ndarray) -> float:
             early_stopping=False,
             random_state=seed,
         )
-        right += int((trees.fit(rows[train], labels[train]).predict(rows[test]) == labels[test]).sum())
+        right += int(
+            (trees.fit(rows[train], labels[train]).predict(rows[test]) == labels[test]).sum()
+        )
     return right / (2 * n)

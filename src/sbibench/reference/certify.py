@@ -1,6 +1,5 @@
 """From a task and an observation to reference samples with a certificate."""
 
-import dataclasses
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -142,7 +141,7 @@ def certify(
     calibrated: Calibration,
     seed: int = SEED,
     progress: Progress = silent,
-    stored: np.ndarray | None = None,
+    stored: tuple[Certificate, np.ndarray] | None = None,
 ) -> tuple[Certificate, np.ndarray]:
     """Draw reference samples, or take stored ones, and test them.
 
@@ -157,7 +156,7 @@ def certify(
     progress
         Called as (stage, done, total).
     stored
-        Samples [n, d] to be tested in place of new ones.
+        A certificate and its samples [n, d], to be tested in place of new ones.
 
     Returns
     -------
@@ -177,7 +176,7 @@ def certify(
         waiting = pool.submit(_second, other, second_key, task, x)
         facts: Info = {}
         if stored is not None:
-            samples = stored
+            facts, samples = stored[0].facts, stored[1]
         elif shared:
             owner: Task = registry.TASKS.get(shared)
             samples = owner.reference_samples(observation)

@@ -215,7 +215,8 @@ def _student_flow(flow: Flow, d: int) -> tuple[Callable[..., Any], Callable[...,
     constant = gammaln((FREEDOM + d) / 2) - gammaln(FREEDOM / 2) - d / 2 * np.log(FREEDOM * np.pi)
 
     def student(z: Array) -> Array:
-        return constant - (FREEDOM + d) / 2 * jnp.log1p(jnp.sum(z**2) / FREEDOM)
+        value: Array = constant - (FREEDOM + d) / 2 * jnp.log1p(jnp.sum(z**2) / FREEDOM)
+        return value
 
     def log_scale(scaling: _Scaling) -> Array:
         return jnp.sum(jnp.log(jnp.diag(scaling.factor)))
@@ -230,7 +231,8 @@ def _student_flow(flow: Flow, d: int) -> tuple[Callable[..., Any], Callable[...,
     def log_density(params: FlowParams, scaling: _Scaling, u: Float[Array, " d"]) -> Array:
         v = solve_triangular(scaling.factor, u - scaling.mean, lower=True)
         z, log_det = flow.to_noise(params, nothing[None], v[None])
-        return student(z) + log_det[0] - log_scale(scaling)
+        value: Array = student(z) + log_det[0] - log_scale(scaling)
+        return value
 
     return draw, log_density
 

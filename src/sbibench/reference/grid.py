@@ -31,7 +31,9 @@ def grid(key: PRNGKeyArray, target: Target, n: int) -> tuple[np.ndarray, Info]:
     low, high = prior.min(0), prior.max(0)
     low, high = low - 0.05 * (high - low), high + 0.05 * (high - low)
     for cells in (COARSE, COARSE, COARSE, FINE):
-        axes = [a + (b - a) * (np.arange(cells) + 0.5) / cells for a, b in zip(low, high)]
+        axes = [
+            a + (b - a) * (np.arange(cells) + 0.5) / cells for a, b in zip(low, high, strict=True)
+        ]
         us = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=1)
         log_f = target.log_density(us)
         if not np.isfinite(log_f.max()):

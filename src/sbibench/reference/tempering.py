@@ -20,6 +20,9 @@ from sbibench.core.posterior import Info
 from sbibench.core.problem import Progress, silent
 from sbibench.reference.target import Target
 
+State = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""u [m, d], log prior density [m] and log likelihood [m] of all particles."""
+
 
 @dataclass(frozen=True)
 class Tempering:
@@ -60,7 +63,7 @@ def tempered(
     log_prior, log_like = target.parts(us)
     if not np.isfinite(log_like).any():
         raise SamplingError(f"the likelihood is 0 at all of {m} draws of the prior")
-    state = us, log_prior, log_like
+    state: State = us, log_prior, log_like
     power, steps, evaluations = 0.0, 0, m
     while power < 1:
         raised = _next_power(state[2], power, settings.effective)
@@ -68,7 +71,9 @@ def tempered(
         power, steps = raised, steps + 1
         progress("tempering (% of the likelihood)", round(100 * power), 100)
         at = _systematic(rng, weights)
-        state, tried = _move(rng, target, tuple(a[at] for a in state), power, settings)
+        us, log_prior, log_like = state
+        resampled = us[at], log_prior[at], log_like[at]
+        state, tried = _move(rng, target, resampled, power, settings)
         evaluations += m // 2 * tried
     parts = [state[0]]
     while len(parts) * m < n:
@@ -110,16 +115,17 @@ def _systematic(rng: np.random.Generator, weights: np.ndarray) -> np.ndarray:
 def _move(
     rng: np.random.Generator,
     target: Target,
-    state: tuple[np.ndarray, ...],
+    state: State,
     power: float,
     settings: Tempering,
-) -> tuple[tuple[np.ndarray, ...], int]:
+) -> tuple[State, int]:
     """Move all draws until each has moved often enough on average; return them and the tries."""
     us, log_prior, log_like = (a.copy() for a in state)
     m, d = us.shape
     jitter = 1e-3 * us.std(0)
-    moved = 0.0
-    for tried in range(1, settings.max_moves + 1):
+    moved, tried = 0.0, 0
+    while moved < settings.accepted and tried < settings.max_moves:
+        tried += 1
         # One half moves along differences within the other half, which stays where it is.
         order = rng.permutation(m)
         ours, others = order[: m // 2], order[m // 2 :]
@@ -134,6 +140,4 @@ def _move(
         at = ours[accept]
         us[at], log_prior[at], log_like[at] = proposal[accept], prior[accept], like[accept]
         moved += len(at) / m
-        if moved >= settings.accepted:
-            break
     return (us, log_prior, log_like), tried

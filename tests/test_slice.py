@@ -1,0 +1,78 @@
+"""Slice sampling against closed forms."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+from sbibench.core.errors import SamplingError, UsageError
+from sbibench.inference.slice import SliceSampling, slice_chains
+
+FAST = SliceSampling(warmup=20, thinning=4)
+
+
+def gaussian(x, u):
+    return -0.5 * jnp.sum(((u - x) / jnp.array([1.0, 5.0, 0.1])) ** 2)
+
+
+def exponential(u):
+    return jnp.where(u[0] >= 0, -u[0], -jnp.inf)
+
+
+def test_a_gaussian_far_from_where_it_starts(key):
+    start = np.random.default_rng(0).normal(size=(200, 3))
+    x = np.array([3.0, -20.0, 0.5])
+    draws, info = slice_chains(key, gaussian, start, 20, FAST, fixed=(x,))
+    assert draws.shape == (200, 20, 3)
+    z = (draws[:, ::4].reshape(-1, 3) - x) / [1.0, 5.0, 0.1]
+    for j in range(3):
+        assert scipy.stats.kstest(z[:, j], "norm").pvalue > 1e-3
+    assert info["evaluations"] < 15 * 200 * (20 + 4 * 20) * 3
+
+
+def test_an_edge(key):
+    draws, _ = slice_chains(key, exponential, np.full((200, 1), 0.5), 20, FAST)
+    assert (draws >= 0).all()
+    assert scipy.stats.kstest(draws[:, ::4].ravel(), "expon").pvalue > 1e-3
+
+
+def test_caps_are_reported_and_leave_the_distribution_as_it_is(key):
+    """Intervals a hundred times too short can't reach out far, which is slow, not wrong."""
+    tight = SliceSampling(warmup=0, thinning=40, max_out=4)
+    start = np.random.default_rng(1).normal(size=(500, 1))  # already distributed as it should be
+    draws, info = slice_chains(
+        key, lambda u: -0.5 * u[0] ** 2, start, 3, tight, width=np.array([0.05])
+    )
+    assert info["capped"] > 1000
+    assert scipy.stats.kstest(draws[:, -1].ravel(), "norm").pvalue > 1e-3
+
+
+def test_nothing_is_compiled_for_another_number_of_draws_or_observation(key, compilations):
+    start = np.zeros((50, 3))
+    width = np.ones(3)
+    slice_chains(key, gaussian, start, 2, FAST, fixed=(np.zeros(3),), width=width)
+    before = compilations()
+    slice_chains(key, gaussian, start, 5, FAST, fixed=(np.ones(3),), width=width)
+    assert compilations() == before
+
+
+def test_same_key_same_draws(key):
+    start = np.zeros((50, 3))
+    first, second = (
+        slice_chains(key, gaussian, start, 2, FAST, fixed=(np.zeros(3),))[0] for _ in range(2)
+    )
+    np.testing.assert_array_equal(first, second)
+    other = slice_chains(jax.random.key(1), gaussian, start, 2, FAST, fixed=(np.zeros(3),))[0]
+    assert not np.array_equal(first, other)
+
+
+def test_a_start_without_density_is_an_error_in_words(key):
+    with pytest.raises(SamplingError, match="1 of 2 chains start where the density is 0"):
+        slice_chains(key, exponential, np.array([[1.0], [-1.0]]), 1, FAST)
+
+
+@pytest.mark.parametrize("wrong", [{"warmup": -1}, {"thinning": 0}, {"max_out": 0}])
+def test_settings_out_of_range_are_refused(wrong):
+    with pytest.raises(UsageError):
+        SliceSampling(**wrong)
