@@ -203,11 +203,15 @@ def _programs(log_density: LogDensity) -> tuple[Any, Any]:
         )
         tries = jnp.where(done, 0, tries)
         after = (u, log_f, level, low, high, left, right, tries, updates, capped)
-        moved_on = [
-            jnp.where(active.reshape((c,) + (1,) * (new.ndim - 1)), new, old)
-            for new, old in zip(after, s[:-1], strict=True)
-        ]
-        return _Chains(*moved_on, s.turn + 1)
+        return _Chains._make(
+            [
+                *(
+                    jnp.where(active.reshape((c,) + (1,) * (new.ndim - 1)), new, old)
+                    for new, old in zip(after, s[:-1], strict=True)
+                ),
+                s.turn + 1,
+            ]
+        )
 
     def advance(
         fixed: Any, key: PRNGKeyArray, s: _Chains, widths: Array, caps: Array, sweeps: Array
