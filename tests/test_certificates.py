@@ -225,10 +225,7 @@ def test_a_changed_model_is_not_served_from_the_cache(toy_task, quick, own_cache
 
 @pytest.mark.usefixtures("quick")
 def test_any_likelihood_will_do(toy_task, own_cache, monkeypatch):
-    scheme = replace(
-        certify.LIGHT, draws=3000, tempering=replace(certify.LIGHT.tempering, particles=500)
-    )
-    monkeypatch.setattr(certify, "LIGHT", scheme)
+    scheme = certify.LIGHT
     monkeypatch.setattr(certify.sampler, "__defaults__", (scheme,))
     general = replace(toy_task, name="general", reference=None)
     samples = general.reference_samples(1, 4000)

@@ -33,13 +33,13 @@ SEED = 1
 
 SCHEME = FlowRejection()
 LIGHT = FlowRejection(
-    tempering=Tempering(particles=500),
+    tempering=Tempering(accepted=1.0),
     draws=4000,
     flow=SplineFlow(transforms=3, hidden=32),
     training=Training(batch_size=200, learning_rate=2e-3, patience=3, max_epochs=10),
     quiet=5000,
-    batch=2500,
-    max_proposals=500_000,
+    batch=5000,
+    max_proposals=1_000_000,
 )
 """A smaller flow, for the many posteriors of a calibration; the draws are exact all the same."""
 

@@ -31,7 +31,8 @@ class Tempering:
     Attributes
     ----------
     particles
-        How many draws are kept at a time.
+        How many draws are kept at a time; half of them move at a time, best in whole blocks of
+        1000 (`core/blocks.py`).
     effective
         The share of them that each step leaves effective.
     accepted
@@ -40,7 +41,7 @@ class Tempering:
         Moves that are tried at most to reach this.
     """
 
-    particles: int = 2500
+    particles: int = 2000
     effective: float = 0.5
     accepted: float = 2.0
     max_moves: int = 50
