@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from sbibench.core import references, registry
+from sbibench.reference.library import row as row_of
 
 HEAD = """# The reference posteriors
 
@@ -22,7 +23,7 @@ samples are drawn and what each check means stands in [design.md](design.md#refe
 
 COLUMNS = (
     "task", "obs.", "method", "acceptance", "since M", "log evidence", "second method", "R-hat",
-    "C2ST", "calibration", "s",
+    "ESS", "C2ST", "calibration", "s",
 )  # fmt: skip
 
 
@@ -35,24 +36,24 @@ def page() -> str:
     """Return the page, one row per task and observation."""
     lines = [f"| {' | '.join(COLUMNS)} |\n", "|---" * len(COLUMNS) + "|\n"]
     for task in registry.TASKS.names():
-        calibration = references.calibration(references.SHIPPED, task)
         for observation in range(1, 11):
             found = references.certificate(references.SHIPPED, task, observation)
-            assert found is not None
-            assert calibration is not None
-            (c2st,) = (c.value for c in found.checks if c.name.startswith("C2ST"))
+            if found is None:
+                raise SystemExit(f"{task}, observation {observation} has no certificate")
+            row = row_of(found)
             cells = [
                 task,
                 str(observation),
-                found.method,
-                number(found.facts.get("acceptance_rate"), ".3f"),
-                number(found.facts.get("draws_since_m_was_raised"), ",d").replace(",", " "),
-                number(found.facts.get("log_evidence"), ".3f"),
-                found.second_method,
-                number(found.second_facts.get("r_hat"), ".3f"),
-                f"{c2st:.4f}",
-                f"{calibration.p_value:.2g} ({calibration.observations})",
-                f"{found.seconds:.0f}",
+                row["method"],
+                number(row["acceptance_rate"], ".3f"),
+                number(row["draws_since_m_was_raised"], ",d").replace(",", " "),
+                number(row["log_evidence"], ".3f"),
+                row["second_method"],
+                number(row["r_hat"], ".3f"),
+                number(row["effective_samples"], ".0f"),
+                number(row["c2st"], ".4f"),
+                f"{row['calibration_p_value']:.2g} ({row['fresh_observations']:.0f})",
+                number(row["seconds"], ".0f"),
             ]
             lines.append("| " + " | ".join(cells) + " |\n")
     return HEAD + "".join(lines)

@@ -45,6 +45,7 @@ def test_caps_are_reported_and_leave_the_distribution_as_it_is(key):
         key, lambda u: -0.5 * u[0] ** 2, start, 3, tight, width=np.array([0.05])
     )
     assert info["capped"] > 1000
+    assert abs(np.corrcoef(start[:, 0], draws[:, -1, 0])[0, 1]) < 0.9  # they did move
     assert scipy.stats.kstest(draws[:, -1].ravel(), "norm").pvalue > 1e-3
 
 

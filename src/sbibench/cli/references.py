@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from cyclopts import Parameter
 from rich.markup import escape
 from rich.progress import Progress
@@ -13,7 +14,7 @@ from rich.table import Table
 from sbibench.cli.console import Json, err, out, print_json
 from sbibench.core import problem, references, registry
 from sbibench.core.compilation import keep_compiled_programs
-from sbibench.core.errors import NoReferenceError
+from sbibench.core.errors import NoReferenceError, SamplingError, UsageError
 from sbibench.core.references import Certificate
 from sbibench.core.task import Task
 from sbibench.reference import certify, library
@@ -39,55 +40,81 @@ def reference(
         Its number, repeat for several; by default all canonical ones. Higher numbers are drawn
         from the prior predictive.
     verify
-        Test the stored samples again and write nothing.
+        Test the stored samples again, with a new second method, and write nothing.
     calibrate
-        Calibrate the sampler again, too, even where that takes minutes and was done before.
+        Calibrate the sampler again, too, which can take minutes; by default a calibration that
+        was made before is read.
     seed
-        All randomness comes from it; by default that of the stored certificate.
+        All randomness comes from it; by default the stored certificate's, or the one after it to
+        verify.
     directory
-        Where samples and certificates are written; by default the user's cache directory.
+        Where samples and certificates are kept; by default they are read from the package and
+        the user's cache directory, and written to the latter.
     """
     keep_compiled_programs()
     model: Task = registry.TASKS.get(task)
     certify.sampler(model)
-    folder = directory or library.cache()
     numbers = observation or tuple(range(1, len(model.observations) + 1))
-    for number in numbers:
-        model.observation(number)  # says at once if there is none
+    folder = directory or library.cache()
+    homes = (directory,) if directory else (references.SHIPPED, library.cache())
+    stored = {number: _find(model, number, homes) for number in numbers}
+    absent = [str(number) for number, found in stored.items() if found is None]
+    if verify and absent:
+        raise UsageError(
+            f"{task} has no stored reference for observation {', '.join(absent)}; run the command "
+            "without --verify to make it"
+        )
     done: list[Certificate] = []
     with _bar() as progress:
-        calibrated = library.calibrated(model, folder, progress, again=calibrate)
-        if not verify:
-            references.write(folder, calibrated, None)
-        for number in numbers:
-            stored = library.stored(model, number, folder)
-            if verify and stored is None:
-                raise NoReferenceError(
-                    f"{task}, observation {number} has no stored reference to verify; run the "
-                    "command without --verify to make it"
-                )
-            start = seed if seed is not None else stored[0].seed if stored else certify.SEED
-            made, samples = certify.certify(
-                model, number, calibrated, start, progress, stored if verify else None
-            )
-            if not verify and not made.failed:
-                references.write(folder, made, samples)
+        known = None if calibrate else library.calibrated(model, (*homes, references.SHIPPED))
+        calibration = known or certify.calibration(model, seed or certify.SEED, progress)
+        if not verify and calibration.p_value >= certify.SIGNIFICANCE:
+            references.write_calibration(folder, calibration)
+        for number, found in stored.items():
+            before = found[0] if found else None
+            start = seed if seed is not None else before.seed if before else certify.SEED
+            try:
+                if verify and found:
+                    start = start + 1 if seed is None else start
+                    made, _ = certify.certify(
+                        model, number, calibration, start, progress, stored=found
+                    )
+                else:
+                    made, samples = library.make(
+                        model, number, calibration, folder, start, progress
+                    )
+                    if not made.failed:
+                        references.write(folder, made, samples)
+            except (NoReferenceError, SamplingError) as error:
+                err.print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
+                continue
             done.append(made)
             if not as_json:
-                same = stored is not None and stored[0].sha256 == made.sha256
-                _print(made, "" if verify or not stored else _compared(same=same))
+                _print(made, None if verify else before)
     if as_json:
-        print_json([library.row(c) for c in done])
-    elif not verify:
+        print_json([library.row(made) for made in done])
+    elif not verify and any(not made.failed for made in done):
         out.print(f"written to {folder}", markup=False, highlight=False, soft_wrap=True)
-    return int(any(c.failed for c in done))
+    return int(len(done) < len(numbers) or any(made.failed for made in done))
 
 
-def _compared(*, same: bool) -> str:
-    return "the same samples as before" if same else "other samples than before"
+def _find(
+    task: Task, observation: int, homes: tuple[Path, ...]
+) -> tuple[Certificate, np.ndarray] | None:
+    """Return what is stored; samples that can't be read are as good as none."""
+    for home in homes:
+        found = library.certificate(task, observation, home)
+        with contextlib.suppress(NoReferenceError):
+            if found:
+                return found, references.samples(home, found)
+    return None
 
 
-def _print(made: Certificate, note: str) -> None:
+def _print(made: Certificate, before: Certificate | None) -> None:
+    note = None
+    if before is not None:
+        same = before.sha256 == made.sha256
+        note = "the same samples as before" if same else "other samples than before"
     table = Table(
         title=f"{made.task}, observation {made.observation}: {made.method}, against "
         f"{made.second_method}, {made.seconds:.1f} s",

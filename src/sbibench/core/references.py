@@ -1,8 +1,10 @@
 """Reference samples on disk, each set with the certificate that says why it can be trusted."""
 
 import hashlib
+import io
+import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -14,8 +16,17 @@ SHIPPED = Path(__file__).parents[1] / "data" / "references"
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One thing that was tested: what, its value, what was wanted, and whether it was met."""
+    """One thing that was tested.
 
+    Attributes
+    ----------
+    id, name
+        What, for programs and for people: "agreement", "calibration", "mixing", ...
+    value, wanted, passed
+        What came out, what was wanted in words, and whether it was met.
+    """
+
+    id: str
     name: str
     value: float
     wanted: str
@@ -27,6 +38,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    left_out
+        Observations at which the sampler gave up; others took their place.
     probe
         A few log likelihoods and exact draws: by these a changed model is recognised.
     histogram
@@ -41,6 +54,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     observations: int
     draws: int
     p_value: float
+    left_out: int = 0
     histogram: dict[str, list[int]]
     probe: list[float]
     seconds: float
@@ -89,44 +103,81 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
         """The checks that were not met."""
         return [check for check in self.checks if not check.passed]
 
+    def value(self, check_id: str) -> float | None:
+        """Return what came out of a check, None where it was not made."""
+        return next((check.value for check in self.checks if check.id == check_id), None)
+
+    def demand(self) -> None:
+        """Raise `NoReferenceError` if a check was not met."""
+        if self.failed:
+            what = "; ".join(f"{c.name}: {c.value:.4g}, not {c.wanted}" for c in self.failed)
+            raise NoReferenceError(
+                f"{self.task}, observation {self.observation} has no reference: its samples "
+                f"failed a check ({what})"
+            )
+
+
+Record = TypeVar("Record", Certificate, Calibration)
+
 
 def digest(samples: np.ndarray) -> str:
     """Return a digest of samples [n, d], float32."""
     return hashlib.sha256(np.ascontiguousarray(samples, "<f4").tobytes()).hexdigest()
 
 
-def write(folder: Path, record: Certificate | Calibration, samples: np.ndarray | None) -> Path:
-    """Write a record, and the samples where they are its own; return the record's file."""
-    home = folder / record.task
-    home.mkdir(parents=True, exist_ok=True)
-    name = "calibration" if isinstance(record, Calibration) else f"{record.observation:02d}"
-    if isinstance(record, Certificate) and samples is not None:
-        _replace(folder / record.samples, samples)
-    path = home / f"{name}.json"
-    temporary = path.with_suffix(".tmp")
-    temporary.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
-    temporary.replace(path)
-    return path
+def write_calibration(folder: Path, record: Calibration) -> None:
+    """Write a calibration into the folder of all tasks."""
+    _write(folder / record.task / "calibration.json", _json(record))
 
 
-def _replace(path: Path, samples: np.ndarray) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("wb") as file:
+def write(folder: Path, record: Certificate, samples: np.ndarray) -> None:
+    """Write a certificate with its samples into the folder of all tasks.
+
+    Samples shared with another task stay in that task's file, which must be there.
+
+    Raises
+    ------
+    NoReferenceError
+        If a check has failed, or the shared file is missing.
+    """
+    record.demand()
+    path = folder / record.samples
+    if record.samples.startswith(f"{record.task}/"):
+        file = io.BytesIO()
         np.save(file, np.ascontiguousarray(samples, "<f4"))
+        _write(path, file.getvalue())
+    elif not path.exists():
+        raise NoReferenceError(f"{path} is missing: make that reference first")
+    _write(folder / record.task / f"{record.observation:02d}.json", _json(record))
+
+
+def _json(record: Certificate | Calibration) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, whoever else is writing it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    temporary.write_bytes(content)
     temporary.replace(path)
 
 
 def calibration(folder: Path, task: str) -> Calibration | None:
-    """Return the stored calibration of a task, if there is one."""
-    path = folder / task / "calibration.json"
-    return msgspec.json.decode(path.read_bytes(), type=Calibration) if path.exists() else None
+    """Return the stored calibration of a task, None if there is none that can be read."""
+    return _read(folder / task / "calibration.json", Calibration)
 
 
 def certificate(folder: Path, task: str, observation: int) -> Certificate | None:
-    """Return the stored certificate of a task and observation, if there is one."""
-    path = folder / task / f"{observation:02d}.json"
-    return msgspec.json.decode(path.read_bytes(), type=Certificate) if path.exists() else None
+    """Return the stored certificate of a task and observation, None if none can be read."""
+    return _read(folder / task / f"{observation:02d}.json", Certificate)
+
+
+def _read(path: Path, kind: type[Record]) -> Record | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
 def samples(folder: Path, found: Certificate) -> np.ndarray:
@@ -135,8 +186,9 @@ def samples(folder: Path, found: Certificate) -> np.ndarray:
     Raises
     ------
     NoReferenceError
-        If the file is missing or is not the one that was certified.
+        If a check has failed, or the file is missing or is not the one that was certified.
     """
+    found.demand()
     path = folder / found.samples
     try:
         stored: np.ndarray = np.load(path)

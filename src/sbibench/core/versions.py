@@ -6,7 +6,7 @@ import platform
 import sbibench
 
 LIBRARIES = (
-    "jax", "jaxlib", "equinox", "numpyro", "optax", "diffrax", "numpy", "scikit-learn"
+    "jax", "jaxlib", "equinox", "numpyro", "optax", "diffrax", "numpy", "scipy", "scikit-learn"
 )  # fmt: skip
 
 

@@ -38,4 +38,4 @@ def sample(task: "Task", key: PRNGKeyArray, x: Any, n: int = 10_000) -> np.ndarr
         raise UsageError(f"x must be {task.p} finite numbers, as {task.name} has")
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise UsageError(f"the number of samples is 1 or more, not {n!r}")
-    return sampler(task)[2](key, x, int(n), silent)[0]
+    return sampler(task).draw(key, x, int(n), silent)[0]

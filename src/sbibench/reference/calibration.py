@@ -27,7 +27,7 @@ Sampler = Callable[[PRNGKeyArray, np.ndarray, int], np.ndarray]
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Ranks:
     """Where the truth lay among the draws.
 
     Attributes
@@ -38,11 +38,15 @@ class Calibration:
         What was ranked.
     draws
         Draws for each observation.
+    left_out
+        Observations whose posterior the sampler gave up: that depends on x alone, not on the truth
+        behind it, so the ranks of the others are uniform all the same.
     """
 
     shares: np.ndarray
     quantities: tuple[str, ...]
     draws: int
+    left_out: int = 0
 
     def p_value(self) -> float:
         """Return the smallest p-value of all tests of uniformity, times their number.
@@ -72,36 +76,50 @@ def calibrate(
     observations: int,
     draws: int,
     progress: Progress = silent,
-) -> Calibration:
+) -> Ranks:
     """Rank the truth among posterior draws for so many fresh observations.
 
-    Simulations that are not finite are left out and replaced by others.
+    Simulations that are not finite, and observations at which the sampler reaches its cap, are
+    replaced by others.
 
     Raises
     ------
     SamplingError
-        If fewer than half of the simulations from the prior are finite.
+        If that is so for more than half of them.
     """
     prior_key, simulator_key, sampler_key, ties_key = jax.random.split(key, 4)
     thetas = map_rows(task.prior.sample, key=prior_key, n=2 * observations)
     xs = map_rows(task.simulate, thetas, key=simulator_key)
     valid = np.isfinite(xs).all(1)
-    if valid.sum() < observations:
-        raise SamplingError(f"{task.name}: only {valid.mean():.0%} of the simulations are finite")
-    thetas, xs = thetas[valid][:observations], xs[valid][:observations]
     rng = numpy_rng(ties_key)
-    drawn = np.empty((observations, draws, task.d))
-    for i in range(observations):
-        drawn[i] = sample(jax.random.fold_in(sampler_key, i), xs[i], draws)
-        progress("calibration", i + 1, observations)
-    truth, others = _quantities(task, thetas[:, None], xs), _quantities(task, drawn, xs)
+    drawn: list[np.ndarray] = []
+    at: list[int] = []
+    left_out = 0
+    for i in np.flatnonzero(valid):
+        if len(at) == observations:
+            break
+        try:
+            drawn.append(sample(jax.random.fold_in(sampler_key, int(i)), xs[i], draws))
+        except SamplingError:
+            left_out += 1
+            continue
+        at.append(int(i))
+        progress("calibration", len(at), observations)
+    if len(at) < observations:
+        raise SamplingError(
+            f"{task.name}: of {len(xs)} simulations from the prior {valid.sum()} are finite, and "
+            f"the sampler gave up {left_out} of them: too few are left for a calibration"
+        )
+    thetas, xs = thetas[at], xs[at]
+    truth = _quantities(task, thetas[:, None], xs)
+    others = _quantities(task, np.stack(drawn), xs)
     below = (others < truth).sum(1)
     ties = (others == truth).sum(1)
     ranks = below + rng.uniform(size=ties.shape) * (ties + 1)
     names = task.parameter_names
     if task.log_likelihood is not None:
         names = (*names, "log_likelihood", "log_posterior")
-    return Calibration(ranks / (draws + 1), names, draws)
+    return Ranks(ranks / (draws + 1), names, draws, left_out)
 
 
 def _quantities(task: Task, thetas: np.ndarray, xs: np.ndarray) -> np.ndarray:
@@ -111,6 +129,7 @@ def _quantities(task: Task, thetas: np.ndarray, xs: np.ndarray) -> np.ndarray:
     n, draws, d = thetas.shape
     rows = thetas.reshape(-1, d)
     log_like = map_rows(task.log_likelihood, rows, np.repeat(xs, draws, axis=0))
+    log_like = np.where(np.isnan(log_like), -np.inf, log_like)
     log_post = log_like + priors.rows(task.prior).log_prob(rows)
     added = np.stack([log_like, log_post], axis=1).reshape(n, draws, 2)
     return np.concatenate([thetas, added], axis=2)

@@ -16,6 +16,7 @@ from sbibench.core.posterior import Info
 from sbibench.core.problem import Progress, silent
 from sbibench.core.task import Task
 from sbibench.inference.slice import SliceSampling, slice_chains
+from sbibench.reference.scaling import Scaling
 from sbibench.reference.target import Target, density
 
 CHAINS, CANDIDATES = 500, 10_000
@@ -23,7 +24,7 @@ FIRST = SliceSampling(warmup=20, thinning=1)
 """From the starting places, along the axes of the prior."""
 SECOND = SliceSampling(warmup=40, thinning=5)
 """Along axes without correlation."""
-MIXED, LONGER, ATTEMPTS = 1.05, 5, 3
+R_HAT, LONGER, ATTEMPTS = 1.05, 5, 3
 """Chains go on, so many times more sweeps apart, until R-hat is below this or attempts are over."""
 
 
@@ -39,7 +40,8 @@ def _sheared(task: Task) -> Any:
         v: Float[Array, " d"],
     ) -> Array:
         log_prior, log_likelihood = parts(x, mean + factor @ v)
-        return jnp.where(jnp.isfinite(log_prior), log_prior + log_likelihood, -jnp.inf)
+        somewhere = jnp.isfinite(log_prior) & jnp.isfinite(log_likelihood)
+        return jnp.where(somewhere, log_prior + log_likelihood, -jnp.inf)
 
     return log_density
 
@@ -59,11 +61,11 @@ def slices(
     key: PRNGKeyArray, target: Target, n: int, progress: Progress = silent
 ) -> tuple[np.ndarray, Info]:
     """Draw about n samples θ [m, d], m ≤ n, and say how well the chains have mixed."""
-    start_key, first_key, second_key = jax.random.split(key, 3)
+    start_key, width_key, first_key, second_key = jax.random.split(key, 4)
     log_density = _sheared(target.task)
     us = starts(start_key, target, CHAINS)
     d = us.shape[1]
-    prior = target.prior_draws(start_key, CHAINS)
+    prior = target.prior_draws(width_key, CHAINS)
     first, _ = slice_chains(
         first_key,
         log_density,
@@ -75,8 +77,8 @@ def slices(
         progress=progress,
     )
     us = first[:, 0]
-    mean, factor = us.mean(0), np.linalg.cholesky(np.atleast_2d(np.cov(us.T)))
-    places, settings = np.linalg.solve(factor, (us - mean).T).T, SECOND
+    scaling = Scaling.fit(us)
+    places, settings = scaling.forward(us), SECOND
     for attempt in range(ATTEMPTS):
         drawn, info = slice_chains(
             jax.random.fold_in(second_key, attempt),
@@ -84,21 +86,26 @@ def slices(
             places,
             max(1, n // CHAINS),
             settings,
-            fixed=(target.x, mean, factor),
+            fixed=(target.x, *scaling),
             progress=progress,
         )
         info |= mixing(drawn) | {"thinning": settings.thinning}
-        if float(info["r_hat"]) < MIXED:
+        if float(info["r_hat"]) < R_HAT:
             break
         places = drawn[:, -1]
         settings = replace(settings, thinning=LONGER * settings.thinning)
-    us = (mean + drawn @ factor.T).reshape(-1, d)
+    us = (scaling.mean + drawn @ scaling.factor.T).reshape(-1, d)
     return target.thetas(us), info
 
 
 def mixing(drawn: np.ndarray) -> Info:
     """Return the worst R-hat and effective sample size of chains [chains, draws, d]."""
     return {
-        "r_hat": float(np.max(gelman_rubin(drawn))),
-        "effective_samples": float(np.min(effective_sample_size(drawn))),
+        "r_hat": _finite(np.max(gelman_rubin(drawn)), np.finfo(float).max),
+        "effective_samples": _finite(np.min(effective_sample_size(drawn)), 0.0),
     }
+
+
+def _finite(value: Any, otherwise: float) -> float:
+    """Return a number for the record: chains that never moved have none of their own."""
+    return float(value) if np.isfinite(value) else otherwise

@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +27,7 @@ from sbibench.core.posterior import Info
 from sbibench.core.problem import Progress, silent
 from sbibench.inference.flows import Flow, FlowParams, SplineFlow, conditional_flow
 from sbibench.inference.training import Training, train
+from sbibench.reference.scaling import Scaling
 from sbibench.reference.target import Target
 from sbibench.reference.tempering import Tempering, tempered
 
@@ -88,8 +89,8 @@ class FlowRejection:
         tempering_key, init_key, train_key, search_key, draw_key = jax.random.split(key, 5)
         draws, info = tempered(tempering_key, target, self.tempering, self.draws, progress)
         flow = conditional_flow(self.flow, target.task.d, 0)
-        scaling = _Scaling.fit(draws)
-        rows = scaling.forward(draws), np.zeros((len(draws), 0), np.float32)
+        scaling = Scaling.fit(draws)
+        rows = scaling.forward(draws).astype(np.float32), np.zeros((len(draws), 0), np.float32)
         params, fit = train(
             train_key,
             flow.loss,
@@ -165,25 +166,8 @@ class _Bound:
         self.quiet += len(left)
 
 
-class _Scaling(NamedTuple):
-    """u = mean + factor v, where v has zero mean and unit covariance."""
-
-    mean: np.ndarray
-    factor: np.ndarray
-
-    @classmethod
-    def fit(cls, us: np.ndarray) -> "_Scaling":
-        """Return the scaling for rows u [n, d]."""
-        return cls(us.mean(0), np.linalg.cholesky(np.atleast_2d(np.cov(us.T))))
-
-    def forward(self, us: np.ndarray) -> np.ndarray:
-        """Return rows v [n, d], float32, of rows u [n, d]."""
-        v = np.linalg.solve(self.factor, (us - self.mean).T).T
-        return v.astype(np.float32)
-
-
 def _proposals(
-    flow: Flow, params: FlowParams, scaling: _Scaling, target: Target, from_prior: float
+    flow: Flow, params: FlowParams, scaling: Scaling, target: Target, from_prior: float
 ) -> Propose:
     """Return draws of g = (1 - w) flow + w prior."""
     draw, log_density = _student_flow(flow, target.task.d)
@@ -218,17 +202,17 @@ def _student_flow(flow: Flow, d: int) -> tuple[Callable[..., Any], Callable[...,
         value: Array = constant - (FREEDOM + d) / 2 * jnp.log1p(jnp.sum(z**2) / FREEDOM)
         return value
 
-    def log_scale(scaling: _Scaling) -> Array:
+    def log_scale(scaling: Scaling) -> Array:
         return jnp.sum(jnp.log(jnp.diag(scaling.factor)))
 
-    def draw(params: FlowParams, scaling: _Scaling, key: PRNGKeyArray) -> tuple[Array, Array]:
+    def draw(params: FlowParams, scaling: Scaling, key: PRNGKeyArray) -> tuple[Array, Array]:
         normal, radius = jax.random.split(key)
         chi_square = 2 * jnp.sum(jax.random.exponential(radius, (FREEDOM // 2,)))
         z = jax.random.normal(normal, (d,)) * jnp.sqrt(FREEDOM / chi_square)
         v, log_det = flow.from_noise(params, nothing, z)
         return scaling.mean + scaling.factor @ v, student(z) - log_det - log_scale(scaling)
 
-    def log_density(params: FlowParams, scaling: _Scaling, u: Float[Array, " d"]) -> Array:
+    def log_density(params: FlowParams, scaling: Scaling, u: Float[Array, " d"]) -> Array:
         v = solve_triangular(scaling.factor, u - scaling.mean, lower=True)
         z, log_det = flow.to_noise(params, nothing[None], v[None])
         value: Array = student(z) + log_det[0] - log_scale(scaling)

@@ -5,13 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from sbibench.core import references
+from sbibench.core import references, registry
 from sbibench.core.compilation import cache_root
-from sbibench.core.errors import NoReferenceError
+from sbibench.core.errors import NoReferenceError, SamplingError
 from sbibench.core.problem import Progress, silent
 from sbibench.core.references import Calibration, Certificate
 from sbibench.core.task import Task
 from sbibench.reference import certify
+
+Reference = tuple[Certificate, np.ndarray]
+"""A certificate and its samples [n, d], float32."""
 
 
 def cache() -> Path:
@@ -19,10 +22,8 @@ def cache() -> Path:
     return cache_root() / "references"
 
 
-def obtain(
-    task: Task, observation: int, progress: Progress = silent
-) -> tuple[Certificate, np.ndarray]:
-    """Return certificate and samples of a reference, from the cache or made now and kept there.
+def obtain(task: Task, observation: int, progress: Progress = silent) -> Reference:
+    """Return a reference that ships, that is in the cache, or is made now and kept there.
 
     Raises
     ------
@@ -30,43 +31,61 @@ def obtain(
         If there is no way to sample the posterior, or a check failed: then there is no reference.
     """
     certify.sampler(task)  # says it at once if there is none
-    found = _stored(task, observation, cache())
-    if found:
-        return found
-    calibration = calibrated(task, cache(), progress)
-    made, samples = certify.certify(task, observation, calibration, progress=progress)
-    if made.failed:
-        what = "; ".join(f"{c.name}: {c.value:.4g}, not {c.wanted}" for c in made.failed)
+    for folder in (references.SHIPPED, cache()):
+        found = certificate(task, observation, folder)
+        if found:
+            return found, references.samples(folder, found)
+    calibration = calibrated(task, (references.SHIPPED, cache()))
+    if calibration is None:
+        calibration = certify.calibration(task, progress=progress)
+        references.write_calibration(cache(), calibration)
+    try:
+        made, samples = make(task, observation, calibration, cache(), progress=progress)
+    except SamplingError as error:
         raise NoReferenceError(
-            f"{task.name}, observation {observation} has no reference: its samples failed a check "
-            f"({what})"
-        )
-    references.write(cache(), calibration, None)
+            f"{task.name}, observation {observation} has no reference: {error}"
+        ) from error
     references.write(cache(), made, samples)
     return made, samples
 
 
-def stored(task: Task, observation: int, folder: Path) -> tuple[Certificate, np.ndarray] | None:
-    """Return what the package or this folder has for a task and observation, if anything."""
-    return _stored(task, observation, references.SHIPPED) or _stored(task, observation, folder)
+def make(
+    task: Task,
+    observation: int,
+    calibration: Calibration,
+    folder: Path,
+    seed: int = certify.SEED,
+    progress: Progress = silent,
+) -> Reference:
+    """Draw and certify samples; those that another task shares are taken from this folder."""
+    if task.posterior_of and observation <= len(task.observations):
+        owner: Task = registry.TASKS.get(task.posterior_of)
+        for home in (folder, references.SHIPPED):
+            found = certificate(owner, observation, home)
+            if found and (found.seed == seed or home == references.SHIPPED):
+                owned = found, references.samples(home, found)
+                return certify.share(task, observation, calibration, owned)
+        raise NoReferenceError(
+            f"{task.name} shares the posterior of {owner.name}: make that one first"
+        )
+    return certify.certify(task, observation, calibration, seed, progress)
 
 
-def _stored(task: Task, observation: int, folder: Path) -> tuple[Certificate, np.ndarray] | None:
+def certificate(task: Task, observation: int, folder: Path) -> Certificate | None:
+    """Return the certificate in a folder that belongs to this task as it is now, if any."""
     found = references.certificate(folder, task.name, observation)
     if found and found.x == task.observation(observation).tolist() and _current(task, found):
-        return found, references.samples(folder, found)
+        return found
     return None
 
 
-def calibrated(
-    task: Task, folder: Path, progress: Progress = silent, *, again: bool = False
-) -> Calibration:
-    """Return the calibration of a task's sampler: shipped, from this folder, or made now."""
-    for home in () if again else (references.SHIPPED, folder):
-        found = references.calibration(home, task.name)
+def calibrated(task: Task, folders: tuple[Path, ...]) -> Calibration | None:
+    """Return the calibration that belongs to this task as it is now, if a folder has one."""
+    for folder in folders:
+        found = references.calibration(folder, task.name)
         if found and _current(task, found):
             return found
-    return certify.calibration(task, progress=progress)
+    return None
 
 
 def _current(task: Task, record: Certificate | Calibration) -> bool:
@@ -76,24 +95,23 @@ def _current(task: Task, record: Certificate | Calibration) -> bool:
     return same and bool(np.allclose(record.probe, probe, rtol=1e-3))
 
 
-def row(certificate: Certificate) -> dict[str, Any]:
+def row(found: Certificate) -> dict[str, Any]:
     """Return what a table says of a certificate."""
-    accuracy = [c.value for c in certificate.checks if c.name.startswith("C2ST")]
-    calibration = [c.value for c in certificate.checks if c.name.startswith("calibration")]
     return {
-        "task": certificate.task,
-        "observation": certificate.observation,
-        "passed": not certificate.failed,
-        "failed": [check.name for check in certificate.failed],
-        "method": certificate.method,
-        "acceptance_rate": certificate.facts.get("acceptance_rate"),
-        "draws_since_m_was_raised": certificate.facts.get("draws_since_m_was_raised"),
-        "log_evidence": certificate.facts.get("log_evidence"),
-        "second_method": certificate.second_method,
-        "r_hat": certificate.second_facts.get("r_hat"),
-        "effective_samples": certificate.second_facts.get("effective_samples"),
-        "c2st": accuracy[0] if accuracy else None,
-        "calibration_p_value": calibration[0] if calibration else None,
-        "seed": certificate.seed,
-        "seconds": round(certificate.seconds, 1),
+        "task": found.task,
+        "observation": found.observation,
+        "passed": not found.failed,
+        "failed": [check.name for check in found.failed],
+        "method": found.method,
+        "acceptance_rate": found.facts.get("acceptance_rate"),
+        "draws_since_m_was_raised": found.facts.get("draws_since_m_was_raised"),
+        "log_evidence": found.facts.get("log_evidence"),
+        "second_method": found.second_method,
+        "r_hat": found.value("r_hat"),
+        "effective_samples": found.value("effective_samples"),
+        "c2st": found.value("agreement"),
+        "fresh_observations": found.value("fresh"),
+        "calibration_p_value": found.value("calibration"),
+        "seed": found.seed,
+        "seconds": round(found.seconds, 1),
     }

@@ -68,6 +68,8 @@ def tempered(
     power, steps, evaluations = 0.0, 0, m
     while power < 1:
         raised = _next_power(state[2], power, settings.effective)
+        if raised <= power:
+            raise SamplingError("the likelihood is too steep: no step of tempering is small enough")
         weights = _weights(state[2], raised - power)
         power, steps = raised, steps + 1
         progress("tempering (% of the likelihood)", round(100 * power), 100)
