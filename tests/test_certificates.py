@@ -1,6 +1,7 @@
 """Certificates: what they must catch, what ships, and how references are made on demand."""
 
 import json
+import runpy
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,15 +144,15 @@ def test_trees_tell_what_can_be_told():
 @pytest.mark.parametrize("name", ALL)
 def test_every_canonical_observation_ships_with_a_certificate(name):
     task = registry.TASKS.get(name)
-    calibration = references.calibration(references.SHIPPED, name)
+    calibration = library.calibrated(task, (references.SHIPPED,))
+    assert calibration.task == (task.posterior_of or name)
     assert calibration.observations >= 200
     assert calibration.p_value >= certify.SIGNIFICANCE
-    assert library._current(task, calibration)
     for i in range(1, 11):
         found = references.certificate(references.SHIPPED, name, i)
         assert not found.failed
         assert found.x == task.observation(i).tolist()
-        assert found.version == task.version
+        assert found == library.certificate(task, i, references.SHIPPED)
         made = {check.id for check in found.checks}
         assert {"support", "duplicates", "agreement", "fresh", "calibration"} <= made
         assert found.method.startswith("exact") or "bound" in made
@@ -350,3 +351,9 @@ def test_reference_on_the_command_line(tmp_path, own_cache, capsys, quick):
 def test_what_makes_no_sense_is_one_line(arguments, code, message, own_cache, capsys):
     assert run("reference", *arguments) == code
     assert message in capsys.readouterr().err
+
+
+def test_the_page_in_the_docs_is_that_of_the_certificates():
+    docs = Path(__file__).parents[1] / "docs"
+    page = runpy.run_path(str(docs / "references.py"))["page"]
+    assert (docs / "references.md").read_text() == page()

@@ -215,7 +215,7 @@ def certify(
             n=len(samples),
             samples=f"{task.name}/{observation:02d}.npy",
             sha256=references.digest(samples),
-            probe=calibrated.probe,
+            probe=probe(task),
             seconds=time.perf_counter() - start,
             versions=versions(),
         ),
@@ -311,7 +311,8 @@ def _agreement(
 
 def _calibration(done: Calibration) -> list[Check]:
     fresh, p_value = done.observations, done.p_value
-    name = f"calibration, {done.draws} draws for each, {done.left_out} left out, p-value"
+    how = f"{done.draws} draws for each, {done.left_out} left out"
+    name = f"calibration on {done.task}, {how}, p-value"
     return [
         Check(
             "fresh",

@@ -80,11 +80,17 @@ def certificate(task: Task, observation: int, folder: Path) -> Certificate | Non
 
 
 def calibrated(task: Task, folders: tuple[Path, ...]) -> Calibration | None:
-    """Return the calibration that belongs to this task as it is now, if a folder has one."""
+    """Return the calibration that belongs to this task as it is now, if a folder has one.
+
+    A task that shares its posteriors is content with the calibration of the other task: what both
+    have in common is the sampler.
+    """
     for folder in folders:
         found = references.calibration(folder, task.name)
         if found and _current(task, found):
             return found
+    if task.posterior_of:
+        return calibrated(registry.TASKS.get(task.posterior_of), folders)
     return None
 
 
