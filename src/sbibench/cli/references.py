@@ -57,7 +57,8 @@ def reference(
     numbers = observation or tuple(range(1, len(model.observations) + 1))
     folder = directory or library.cache()
     homes = (directory,) if directory else (references.SHIPPED, library.cache())
-    stored = {number: _find(model, number, homes) for number in numbers}
+    searched = homes if verify else (*homes, references.SHIPPED)
+    stored = {number: _find(model, number, searched) for number in numbers}
     absent = [str(number) for number, found in stored.items() if found is None]
     if verify and absent:
         raise UsageError(
