@@ -17,7 +17,9 @@ samples are drawn and what each check means stands in [design.md](design.md#refe
 - **C2ST**: held-out accuracy of boosted trees that tell the samples from those of the independent
   **second method**; 0.5 ± 0.02 is required, and no more than four standard deviations.
 - **calibration**: p-value of the ranks of the truth over fresh observations, the worst of all
-  quantities and tests, corrected for their number; 0.001 is required.
+  quantities and tests, corrected for their number; 0.001 is required. In brackets: how many
+  observations.
+- **s**: seconds for samples, second method and checks, on one of two busy cores.
 
 """
 

@@ -68,7 +68,9 @@ def reference(
     done: list[Certificate] = []
     with _bar() as progress:
         known = None if calibrate else library.calibrated(model, (*homes, references.SHIPPED))
-        calibration = known or certify.calibration(model, seed or certify.SEED, progress)
+        calibration = known or certify.calibration(
+            model, certify.SEED if seed is None else seed, progress
+        )
         if not verify and calibration.p_value >= certify.SIGNIFICANCE:
             references.write_calibration(folder, calibration)
         for number, found in stored.items():

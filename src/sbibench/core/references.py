@@ -113,7 +113,7 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
             what = "; ".join(f"{c.name}: {c.value:.4g}, not {c.wanted}" for c in self.failed)
             raise NoReferenceError(
                 f"{self.task}, observation {self.observation} has no reference: its samples "
-                f"failed a check ({what})"
+                f"failed a check ({what}); do simulator, likelihood and sampler belong together?"
             )
 
 
@@ -192,8 +192,14 @@ def samples(folder: Path, found: Certificate) -> np.ndarray:
     path = folder / found.samples
     try:
         stored: np.ndarray = np.load(path)
-    except (OSError, ValueError) as error:
-        raise NoReferenceError(f"the reference samples {path} can't be read: {error}") from error
+    except (OSError, ValueError, EOFError) as error:
+        raise NoReferenceError(
+            f"the reference samples {path} can't be read ({error}); delete the file's folder, or "
+            "make them again with `sbibench reference`"
+        ) from error
     if digest(stored) != found.sha256:
-        raise NoReferenceError(f"the reference samples {path} are not those that were certified")
+        raise NoReferenceError(
+            f"the reference samples {path} are not those that were certified; delete the file's "
+            "folder, or make them again with `sbibench reference`"
+        )
     return stored.astype(np.float32)

@@ -1,6 +1,7 @@
 """A task: a model with a prior, observations, and what is known of its posterior. A value."""
 
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -71,6 +72,13 @@ class Task:
 
     def __post_init__(self) -> None:
         check_prior(self.prior)
+        if not re.fullmatch(r"\w[\w .+-]*", self.name):
+            raise UsageError(f"a task's name is letters, digits, _ . + -, not {self.name!r}")
+        if self.second_method not in {None, "grid", "slices", "nuts"}:
+            raise UsageError(
+                f"{self.name}: second_method is grid, slices, nuts or None, "
+                f"not {self.second_method!r}"
+            )
         if self.second_method == "grid" and self.prior.event_shape[0] > 2:
             raise UsageError(f"{self.name}: a grid is for 1 or 2 parameters; use slices")
         for what, got, names in (

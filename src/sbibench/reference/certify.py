@@ -12,7 +12,7 @@ from jaxtyping import PRNGKeyArray
 
 from sbibench.core import priors, references, settings
 from sbibench.core.blocks import map_rows
-from sbibench.core.errors import NoReferenceError
+from sbibench.core.errors import NoReferenceError, SamplingError
 from sbibench.core.posterior import Info
 from sbibench.core.problem import Progress, silent
 from sbibench.core.references import Calibration, Certificate, Check
@@ -81,7 +81,13 @@ def sampler(task: Task, scheme: FlowRejection | None = None) -> Sampler:
             key: PRNGKeyArray, x: np.ndarray, n: int, progress: Progress
         ) -> tuple[np.ndarray, Info]:
             del progress
-            return priors.rows(task.prior).single(exact(key, x, n)), {}
+            drawn = np.asarray(exact(key, x, n))
+            if drawn.shape != (n, task.d) or not np.isfinite(drawn).all():
+                raise SamplingError(
+                    f"`reference` of {task.name} must return finite numbers [{n}, {task.d}]; it "
+                    f"returned shape {drawn.shape}, {np.isfinite(drawn).mean():.0%} finite"
+                )
+            return priors.rows(task.prior).single(drawn), {}
 
         return Sampler("exact", {}, draw)
     if task.log_likelihood is None:
@@ -111,6 +117,8 @@ def probe(task: Task) -> list[float]:
     values = [np.zeros(0)]
     if task.log_likelihood is not None:
         values.append(np.nan_to_num(map_rows(task.log_likelihood, thetas, xs)))
+    else:
+        values.append(np.nan_to_num(np.ravel(xs)))
     if task.reference is not None:
         values.append(np.ravel(task.reference(key, task.observation(1), 2)))
     return [float(v) for v in np.concatenate(values)]
