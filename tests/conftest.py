@@ -11,6 +11,7 @@ with install_import_hook("sbibench", "typechecking.checked"):
     import sbibench.core.task
     from sbibench.core import precision
     from sbibench.core.compilation import keep_compiled_programs
+    from sbibench.core.keys import numpy_rng
 
 assert precision.SINGLE is jnp.float32
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -30,7 +31,7 @@ def _log_likelihood(theta, x):
 def _reference(key, x, n):
     """Draw from the posterior under a standard normal prior: N(x / (1 + SD²), SD² / (1 + SD²))."""
     variance = SD**2 / (1 + SD**2)
-    noise = np.asarray(jax.random.normal(key, (n, 2)))
+    noise = numpy_rng(key).standard_normal((n, 2))
     return variance / SD**2 * x + np.sqrt(variance) * noise
 
 

@@ -68,7 +68,7 @@ def theirs(toy_task, monkeypatch):
     for thing in (OddFacts, Leave, Crash, Greedy, OutOfMemory, WrongShape, NotANumber):
         setattr(module, thing.__name__, thing)
     module.task = toy_task
-    module.no_reference = replace(toy_task, reference=None)
+    module.no_reference = replace(toy_task, reference=None, log_likelihood=None)
     module.bad_reference = replace(toy_task, reference=lambda key, x, n: 1 / 0)
     module.all_nan = replace(toy_task, simulate=lambda key, theta: theta * jnp.nan)
     monkeypatch.setitem(sys.modules, "theirs", module)
