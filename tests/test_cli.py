@@ -98,7 +98,7 @@ def test_a_time_limit_is_kept(capsys, tmp_path):
         (["run", "two_moons", "npe", "--budget", "0"], "budget"),
         (["run", "two_moons", "npe", "--budget", "ten"], "int"),
         (["run", "two_moons", "npe", "--seed", "-1"], "seed is 0 or more"),
-        (["run", "two_moons", "npe", "--observation", "11"], "observations 1 to 10, not 11"),
+        (["run", "two_moons", "npe", "--observation", "0"], "numbered from 1, up to 2147483647: 0"),
         (["run", "two_moons", "npe", "--samples", "0"], "samples is 1 or more"),
         (["run", "two_moons", "npe", "--time-limit", "0"], "positive"),
         (["run", "two_moons", "npe", "--metric", "c2s"], "did you mean 'c2st'"),

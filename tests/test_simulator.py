@@ -99,7 +99,7 @@ def test_a_budget_is_a_positive_whole_number(toy_task, budget):
         toy_task.problem(1, budget)
 
 
-@pytest.mark.parametrize("observation", [0, 3, -1, 1.0])
+@pytest.mark.parametrize("observation", [0, 2**31, -1, 1.0])
 def test_observations_are_counted_from_one(toy_task, observation):
     with pytest.raises((UsageError, TypeCheckError), match="observation"):
         toy_task.problem(observation, 10)

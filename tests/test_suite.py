@@ -44,7 +44,7 @@ def test_a_run_named_twice_is_one_run(tmp_path):
         ('name = "rej_abc"\n[', 'name = "rejabc"\n[', "did you mean 'rej_abc'"),
         ("[100, 200]", "[0]", "budget"),
         ("[100, 200]", "[]", "budgets is empty"),
-        ("[1, 2]", "[11]", "observations 1 to 10, not 11"),
+        ("[1, 2]", "[0]", "numbered from 1, up to 2147483647: 0"),
         ("[0, 1]", "[-1]", "seed is 0 or more"),
         ("top = 10", "topp = 10", "did you mean 'top'"),
         ("top = 10", 'top = "10"', "Expected `int`"),
