@@ -18,7 +18,7 @@ from sbibench.cli import main
 from sbibench.core import priors, references, registry
 from sbibench.core.errors import NoReferenceError, UsageError
 from sbibench.metrics.c2st import c2st
-from sbibench.reference import certify, library
+from sbibench.reference import certify, checks, library
 from sbibench.reference.agreement import c2st_trees
 from sbibench.reference.calibration import Ranks, calibrate
 
@@ -38,7 +38,7 @@ def failed(certificate):
 def quick(monkeypatch):
     """Fewer fresh observations, and a cache of its own."""
     monkeypatch.setattr(certify, "FRESH", {"exact": (500, 30), "rejection": (8, 20)})
-    monkeypatch.setattr(certify, "LEAST_FRESH", 8)
+    monkeypatch.setattr(checks, "LEAST_FRESH", 8)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_every_canonical_observation_ships_with_a_certificate(name):
     calibration = library.calibrated(task, (references.SHIPPED,))
     assert calibration.task == (task.posterior_of or name)
     assert calibration.observations >= 200
-    assert calibration.p_value >= certify.SIGNIFICANCE
+    assert calibration.p_value >= checks.SIGNIFICANCE
     for i in range(1, 11):
         found = references.certificate(references.SHIPPED, name, i)
         assert not found.failed

@@ -17,7 +17,7 @@ from sbibench.core.compilation import keep_compiled_programs
 from sbibench.core.errors import NoReferenceError, SamplingError, UsageError
 from sbibench.core.references import Certificate
 from sbibench.core.task import Task
-from sbibench.reference import certify, library
+from sbibench.reference import certify, checks, library
 
 
 def reference(
@@ -71,7 +71,7 @@ def reference(
         calibration = known or certify.calibration(
             model, certify.SEED if seed is None else seed, progress
         )
-        if not verify and calibration.p_value >= certify.SIGNIFICANCE:
+        if not verify and calibration.p_value >= checks.SIGNIFICANCE:
             references.write_calibration(folder, calibration)
         for number, found in stored.items():
             before = found[0] if found else None

@@ -30,8 +30,8 @@ def sample(task: "Task", key: PRNGKeyArray, x: Any, n: int = 10_000) -> np.ndarr
         If the sampler reaches its cap.
     """
     from sbibench.core.errors import UsageError  # noqa: PLC0415 - the package itself stays light
-    from sbibench.core.problem import silent  # noqa: PLC0415
-    from sbibench.reference.certify import sampler  # noqa: PLC0415
+    from sbibench.core.problem import silent  # noqa: PLC0415 - as above
+    from sbibench.reference.certify import sampler  # noqa: PLC0415 - as above
 
     x = np.asarray(x, np.float64)
     if x.shape != (task.p,) or not np.isfinite(x).all():

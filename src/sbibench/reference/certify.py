@@ -15,14 +15,14 @@ from sbibench.core.blocks import map_rows
 from sbibench.core.errors import NoReferenceError, SamplingError
 from sbibench.core.posterior import Info
 from sbibench.core.problem import Progress, silent
-from sbibench.core.references import Calibration, Certificate, Check
+from sbibench.core.references import Calibration, Certificate
 from sbibench.core.task import REFERENCE_SIZE, Task
 from sbibench.core.versions import versions
 from sbibench.inference.flows import SplineFlow
 from sbibench.inference.training import Training
-from sbibench.reference.agreement import c2st_trees
+from sbibench.reference import checks
 from sbibench.reference.calibration import calibrate
-from sbibench.reference.chains import R_HAT, slices
+from sbibench.reference.chains import slices
 from sbibench.reference.flow_rejection import FlowRejection
 from sbibench.reference.grid import grid
 from sbibench.reference.nuts import nuts
@@ -44,15 +44,10 @@ LIGHT = FlowRejection(
 )
 """A smaller flow and a shorter search for M, for the many posteriors of a calibration."""
 
-TOLERANCE, DEVIATIONS = 0.02, 4.0
-"""How far from 1/2 a classifier may come, and how many standard deviations of its accuracy."""
 SECOND_DRAWS, EXACT_DRAWS, CHAIN_DRAWS = 10_000, 50_000, 5000
-SIGNIFICANCE = 1e-3
-LEAST_EFFECTIVE = 1000
-"""Effective samples that the chains of a second method must have."""
 FRESH = {"exact": (4000, 60), "rejection": (200, 50)}
 """Observations and draws of a calibration."""
-LEAST_FRESH = 200
+
 Draw = Callable[[PRNGKeyArray, np.ndarray, int, Progress], tuple[np.ndarray, Info]]
 """(key, x [p], n, progress) -> θ [n, d], float32, and facts."""
 
@@ -197,16 +192,16 @@ def certify(
         else:
             samples, facts = draw(draw_key, x, REFERENCE_SIZE, progress)
         others, second_facts = waiting.result()
-    checks = [
-        *_sound(task, samples),
-        *_bounded(method, facts, options),
-        *_mixed(second_facts),
-        *_agreement("agreement", test_key, samples, others),
-        *_calibration(calibrated),
+    made = [
+        *checks.sound(task, samples),
+        *checks.bounded(method, facts, options),
+        *checks.mixed(second_facts),
+        *checks.agreement("agreement", test_key, samples, others),
+        *checks.calibration(calibrated),
     ]
     if task.reference is not None and name == "grid":  # both are cheap: a sharper comparison
         many = draw(sharp_key, x, EXACT_DRAWS, progress)[0]
-        checks += _agreement("sharper agreement", test_key, many, others)
+        made += checks.agreement("sharper agreement", test_key, many, others)
     return (
         Certificate(
             task=task.name,
@@ -219,7 +214,7 @@ def certify(
             facts=facts,
             second_method=name,
             second_facts=second_facts,
-            checks=checks,
+            checks=made,
             n=len(samples),
             samples=f"{task.name}/{observation:02d}.npy",
             sha256=references.digest(samples),
@@ -236,9 +231,9 @@ def share(
 ) -> tuple[Certificate, np.ndarray]:
     """Certify samples of another task with the same posterior, by this task's own model."""
     of, samples = owned
-    made, _ = certify(task, observation, calibrated, of.seed, stored=owned)
+    certificate, _ = certify(task, observation, calibrated, of.seed, stored=owned)
     method = f"{of.method}, shared with {of.task}"
-    return msgspec.structs.replace(made, method=method, samples=of.samples), samples
+    return msgspec.structs.replace(certificate, method=method, samples=of.samples), samples
 
 
 def _second(name: str, key: PRNGKeyArray, task: Task, x: np.ndarray) -> tuple[np.ndarray, Info]:
@@ -248,86 +243,3 @@ def _second(name: str, key: PRNGKeyArray, task: Task, x: np.ndarray) -> tuple[np
     if name == "grid":
         return grid(key, target, EXACT_DRAWS if task.reference is not None else SECOND_DRAWS)
     return {"slices": slices, "nuts": nuts}[name](key, target, CHAIN_DRAWS)
-
-
-def _sound(task: Task, samples: np.ndarray) -> list[Check]:
-    outside = int((~priors.rows(task.prior).inside(samples)).sum())
-    duplicates = len(samples) - len(np.unique(samples, axis=0))
-    most = _equal_by_rounding(samples)
-    return [
-        Check("support", "samples outside the support", outside, "0", outside == 0),
-        Check("duplicates", "duplicates", duplicates, f"<= {most}", duplicates <= most),
-    ]
-
-
-def _equal_by_rounding(samples: np.ndarray) -> int:
-    """Return how many independent draws may become equal when they are rounded to float32.
-
-    Two draws of a normal variable fall together with probability spacing / (2 √π σ).
-    """
-    spread = samples.astype(np.float64).std(0)
-    spacing = np.spacing(np.abs(samples)).astype(np.float64).mean(0)
-    together = np.prod(np.minimum(1.0, spacing / (2 * np.sqrt(np.pi) * spread)))
-    expected = len(samples) ** 2 / 2 * together
-    return int(expected + 4 * np.sqrt(expected))
-
-
-def _bounded(method: str, facts: Info, options: dict[str, Any]) -> list[Check]:
-    if method.startswith("exact"):
-        return []
-    quiet, wanted = int(facts["draws_since_m_was_raised"]), int(options["quiet"])
-    name = "draws since M was raised"
-    return [Check("bound", name, quiet, f">= {wanted}", quiet >= wanted)]
-
-
-def _mixed(facts: Info) -> list[Check]:
-    """Return the checks of the second method's chains."""
-    effective = LEAST_EFFECTIVE
-    rules: list[tuple[str, str, str, Callable[[float], bool]]] = [
-        ("r_hat", "R-hat", f"< {R_HAT}", lambda v: v < R_HAT),
-        ("effective_samples", "effective samples", f">= {effective}", lambda v: v >= effective),
-        ("divergences", "divergences", "0", lambda v: v == 0),
-    ]
-    checks = []
-    for fact, name, wanted, passes in rules:
-        if fact in facts:
-            value = float(facts[fact])
-            checks.append(Check(fact, f"{name} of the second method", value, wanted, passes(value)))
-    return checks
-
-
-def _agreement(
-    check_id: str, key: PRNGKeyArray, samples: np.ndarray, others: np.ndarray
-) -> list[Check]:
-    if not len(others):
-        return []
-    n = min(len(samples), len(others))
-    accuracy = c2st_trees(key, samples, others)
-    # The accuracy is a share of 2 n answers.
-    most = 0.5 + min(TOLERANCE, DEVIATIONS * 0.5 / np.sqrt(2 * n))
-    least = 0.5 - TOLERANCE
-    return [
-        Check(
-            check_id,
-            f"C2ST against the second method, {n:,} draws of each",
-            accuracy,
-            f"{least:.3f} to {most:.3f}",
-            bool(least <= accuracy <= most),
-        )
-    ]
-
-
-def _calibration(done: Calibration) -> list[Check]:
-    fresh, p_value = done.observations, done.p_value
-    how = f"{done.draws} draws for each, {done.left_out} left out"
-    name = f"calibration on {done.task}, {how}, p-value"
-    return [
-        Check(
-            "fresh",
-            "fresh observations of the calibration",
-            fresh,
-            f">= {LEAST_FRESH}",
-            fresh >= LEAST_FRESH,
-        ),
-        Check("calibration", name, p_value, f">= {SIGNIFICANCE}", p_value >= SIGNIFICANCE),
-    ]

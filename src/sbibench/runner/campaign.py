@@ -57,8 +57,8 @@ def work(
 ) -> tuple[RunRecord, np.ndarray | None]:
     """Do it in this process; return the record and the samples."""
     # Imported here, so that the process that only hands out work computes nothing itself.
-    from sbibench.core.compilation import keep_compiled_programs  # noqa: PLC0415
-    from sbibench.runner.execute import execute, judge  # noqa: PLC0415
+    from sbibench.core.compilation import keep_compiled_programs  # noqa: PLC0415 - see above
+    from sbibench.runner.execute import execute, judge  # noqa: PLC0415 - see above
 
     keep_compiled_programs()
     if todo.record is None:

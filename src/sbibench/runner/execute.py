@@ -123,7 +123,7 @@ def execute(
         if posterior.info.get("stopped") == "deadline":
             status, reason = "timeout", "the time limit ended the training; its best is used"
     # Whatever an algorithm or a task raises, leaving the interpreter included, is its record.
-    except (Exception, SystemExit) as error:  # noqa: BLE001
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - see above
         status, reason = _how_it_failed(error)
     watch.seconds["simulate"] = problem.simulator.seconds
     watch.seconds["fit"] -= problem.simulator.seconds
