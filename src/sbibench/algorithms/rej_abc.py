@@ -15,7 +15,7 @@ from jaxtyping import PRNGKeyArray
 from sbibench.core import priors
 from sbibench.core.errors import InvalidSimulationsError, UsageError
 from sbibench.core.keys import numpy_rng
-from sbibench.core.posterior import Info
+from sbibench.core.posterior import Info, check_count
 from sbibench.core.problem import Problem, checked_x
 from sbibench.core.simulator import InvalidPolicy, Simulations
 from sbibench.inference.kde import KDE
@@ -116,8 +116,7 @@ class RejABCPosterior:
 
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
         """Draw n samples [n, d] at x [p], by default the observation that it was fitted for."""
-        if n < 1:
-            raise UsageError(f"the number of samples is 1 or more, not {n}")
+        check_count(n)
         estimate = self._kde if x is None else self._at(checked_x(x, self._x_obs), {})
         if isinstance(estimate, KDE):
             return self._rows.single(self._rows.to_support(estimate.sample(key, n)))

@@ -5,7 +5,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from sbibench.core.problem import Problem
+from sbibench.core.errors import UsageError
+from sbibench.core.problem import Problem, checked_x
 
 Info = dict[str, float | int | str | bool]
 """Facts about a fit for the record: epochs, losses, acceptance rate, leakage, ..."""
@@ -26,6 +27,20 @@ class Posterior(Protocol):
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
         """Draw n samples [n, d], float32, inside the prior's support."""
         ...
+
+
+def check_count(n: int) -> None:
+    """Raise `UsageError` unless n is a number of samples that can be drawn."""
+    if n < 1:
+        raise UsageError(f"the number of samples is 1 or more, not {n}")
+
+
+def check_same_x(x: Any, x_obs: np.ndarray) -> None:
+    """Raise `UsageError` if x is another than the x_obs [p] that a posterior was fitted for."""
+    if x is not None and not np.array_equal(checked_x(x, x_obs), x_obs):
+        raise UsageError(
+            "this posterior is for the observation that it was fitted for; fit again for another"
+        )
 
 
 class Algorithm(Protocol):

@@ -8,8 +8,8 @@ from jaxtyping import PRNGKeyArray
 
 from sbibench.core import priors
 from sbibench.core.blocks import map_rows
-from sbibench.core.errors import SamplingError, UsageError
-from sbibench.core.posterior import Info
+from sbibench.core.errors import SamplingError
+from sbibench.core.posterior import Info, check_count
 from sbibench.core.problem import Problem, checked_x
 from sbibench.inference.flows import Flow, FlowParams
 
@@ -70,8 +70,7 @@ class TruncatedPosterior:
             If the cap on proposals comes first; says how many were accepted.
         """
         x = self._x(x)
-        if n < 1:
-            raise UsageError(f"the number of samples is 1 or more, not {n}")
+        check_count(n)
         kept: list[np.ndarray] = []
         accepted = proposed = 0
         while accepted < n:
