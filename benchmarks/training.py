@@ -17,7 +17,8 @@ from flowjax.utils import get_ravelled_pytree_constructor
 
 from sbibench.core.compilation import keep_compiled_programs
 from sbibench.inference import flows
-from sbibench.inference.flows import Flow, SplineFlow
+from sbibench.inference.coupling import SplineFlow
+from sbibench.inference.flows import Flow
 from sbibench.inference.training import CHUNK, Training, _chunks, _programs
 
 REPEATS = 15

@@ -7,15 +7,23 @@ import numpy as np
 import pytest
 
 from sbibench.core.errors import UsageError
-from sbibench.inference.flows import SplineFlow, conditional_flow
+from sbibench.inference.coupling import SplineFlow
+from sbibench.inference.density import DensityEstimator
+from sbibench.inference.flows import conditional_flow
+from sbibench.inference.maf import MaskedFlow
 from sbibench.inference.spline import inverse_spline, spline
 
 
-def _fresh(d, p, key, scale=3.0):
+@pytest.fixture(params=[SplineFlow(hidden=16), MaskedFlow(hidden=16)], ids=["nsf", "maf"])
+def architecture(request):
+    return request.param
+
+
+def _fresh(architecture, d, p, key, scale=3.0):
     rng = np.random.default_rng(0)
     thetas = (5 + scale * rng.normal(size=(400, d))).astype(np.float32)
     xs = rng.normal(size=(400, p)).astype(np.float32)
-    flow = conditional_flow(SplineFlow(hidden=16), d, p)
+    flow = conditional_flow(architecture, d, p)
     params = flow.init(key, thetas, xs)
     # Random weights far from the identity, so that the tests see a real transformation.
     weights = jax.tree.map(
@@ -30,8 +38,8 @@ def _fresh(d, p, key, scale=3.0):
 
 
 @pytest.mark.parametrize(("d", "p"), [(1, 1), (2, 3), (5, 2)])
-def test_log_determinant_agrees_with_autodiff(key, d, p):
-    flow, params, _, xs = _fresh(d, p, key)
+def test_log_determinant_agrees_with_autodiff(architecture, key, d, p):
+    flow, params, _, xs = _fresh(architecture, d, p, key)
     params = jax.tree.map(
         lambda a: jnp.asarray(a, float) if jnp.issubdtype(a.dtype, jnp.floating) else a, params
     )
@@ -45,15 +53,15 @@ def test_log_determinant_agrees_with_autodiff(key, d, p):
     np.testing.assert_allclose(flow.log_prob(params, xs[0], theta), expected, atol=1e-4)
 
 
-def test_density_integrates_to_one(key):
-    flow, params, _, xs = _fresh(1, 2, key)
+def test_density_integrates_to_one(architecture, key):
+    flow, params, _, xs = _fresh(architecture, 1, 2, key)
     grid = np.linspace(-30, 40, 20_001, dtype=np.float32)[:, None]
     density = np.exp(jax.vmap(lambda t: flow.log_prob(params, xs[0], t))(grid))
     np.testing.assert_allclose(np.trapezoid(density, grid[:, 0]), 1.0, atol=1e-3)
 
 
-def test_samples_follow_the_density(key):
-    flow, params, _, xs = _fresh(1, 2, key)
+def test_samples_follow_the_density(architecture, key):
+    flow, params, _, xs = _fresh(architecture, 1, 2, key)
     samples = jax.vmap(lambda k: flow.sample(params, xs[0], k))(jax.random.split(key, 20_000))
     grid = np.linspace(-30, 40, 20_001, dtype=np.float32)[:, None]
     density = np.exp(jax.vmap(lambda t: flow.log_prob(params, xs[0], t))(grid))
@@ -64,8 +72,8 @@ def test_samples_follow_the_density(key):
 
 
 @pytest.mark.parametrize(("d", "p"), [(2, 2), (10, 4)])
-def test_networks_compute_in_float32(key, d, p):
-    flow, params, thetas, xs = _fresh(d, p, key)
+def test_networks_compute_in_float32(architecture, key, d, p):
+    flow, params, thetas, xs = _fresh(architecture, d, p, key)
 
     def mean_loss(weights):
         return flow.loss(params._replace(weights=weights), key, thetas[:7], xs[:7]).mean()
@@ -81,6 +89,21 @@ def test_networks_compute_in_float32(key, d, p):
         # Literal numbers are f64[] before they are converted; nothing with an axis may be.
         assert re.search(r"f32\[\d", str(program))
         assert not re.search(r"f64\[\d", str(program))
+
+
+def test_a_masked_step_sees_only_the_coordinates_before(key):
+    d, p = 5, 3
+    flow = MaskedFlow(transforms=1, hidden=7)
+    layers = flow.init(key, d, p)
+    layers = eqx.tree_at(lambda s: s.order, layers, jnp.arange(d)[None])
+    layers = eqx.tree_at(lambda s: s.matrices[-1], layers, layers.matrices[-1] * 100)
+    v, x = jax.random.normal(key, (d, 1), jnp.float32), jnp.ones((p, 1), jnp.float32)
+    by_v = jax.jacfwd(lambda v: flow.to_noise(layers, v, x)[0])(v)[:, 0, :, 0]
+    by_x = jax.jacfwd(lambda x: flow.to_noise(layers, v, x)[0])(x)[:, 0, :, 0]
+    np.testing.assert_array_equal(np.triu(by_v, 1), 0)
+    assert (np.abs(np.diag(by_v)) > 0).all()
+    assert (by_v[np.tril_indices(d, -1)] != 0).all()
+    assert (by_x != 0).all()
 
 
 @pytest.mark.parametrize("d", [3, 4, 7, 10])
@@ -99,7 +122,12 @@ def test_every_coordinate_is_bent_more_than_once(d):
 @pytest.mark.parametrize("wrong", [{"transforms": 0}, {"hidden": 0}, {"bins": 1}, {"bound": 0.0}])
 def test_impossible_architectures_are_refused(wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):
-        SplineFlow(**wrong)
+        DensityEstimator(**wrong)
+
+
+def test_a_density_estimator_names_its_architecture():
+    assert DensityEstimator(hidden=20).architecture == SplineFlow(hidden=20)
+    assert DensityEstimator("maf", transforms=3).architecture == MaskedFlow(transforms=3)
 
 
 def test_a_spline_agrees_with_flowjax():

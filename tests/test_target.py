@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from sbibench.core.errors import NoReferenceError, SamplingError, UsageError
-from sbibench.inference.flows import SplineFlow
+from sbibench.inference.coupling import SplineFlow
 from sbibench.inference.training import Training
 from sbibench.reference import flow_rejection
 from sbibench.reference.chains import mixing, slices

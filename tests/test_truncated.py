@@ -7,7 +7,8 @@ import numpyro.distributions as dist
 import pytest
 
 from sbibench.core.errors import SamplingError, UsageError
-from sbibench.inference.flows import SplineFlow, conditional_flow
+from sbibench.inference.coupling import SplineFlow
+from sbibench.inference.flows import conditional_flow
 from sbibench.inference.truncated import TruncatedPosterior
 
 LOW, HIGH = np.array([-0.5, -0.3]), np.array([1.0, 0.9])

@@ -14,7 +14,8 @@ from sbibench.core import priors
 from sbibench.core.errors import UsageError
 from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
-from sbibench.inference.flows import SplineFlow, conditional_flow
+from sbibench.inference.density import DensityEstimator
+from sbibench.inference.flows import conditional_flow
 from sbibench.inference.standardize import constant_columns
 from sbibench.inference.training import Training, train
 from sbibench.inference.truncated import TruncatedPosterior
@@ -37,7 +38,7 @@ class NPE:
         How many draws of the flow one call may use to find samples in the support.
     """
 
-    flow: SplineFlow = field(default_factory=SplineFlow)
+    flow: DensityEstimator = field(default_factory=DensityEstimator)
     training: Training = field(default_factory=Training)
     invalid: InvalidPolicy = "drop"
     max_proposals: int = 1_000_000
@@ -59,7 +60,7 @@ class NPE:
         prior_key, simulator_key, init_key, train_key = random.split(key, 4)
         thetas = priors.rows(problem.prior).sample(prior_key, problem.simulator.left)
         simulations = problem.simulator(simulator_key, thetas).accept(self.invalid)
-        flow = conditional_flow(self.flow, problem.d, problem.p)
+        flow = conditional_flow(self.flow.architecture, problem.d, problem.p)
         params = flow.init(init_key, simulations.thetas, simulations.xs)
         params, info = train(
             train_key,

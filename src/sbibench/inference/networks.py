@@ -6,6 +6,7 @@ that what follows a network runs along contiguous memory.
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sbibench.core.precision import SINGLE
@@ -46,4 +47,36 @@ class ResidualNet(eqx.Module):
         h = _affine(self.first, xs)
         for inner, outer in self.blocks:
             h = h + _affine(outer, jax.nn.relu(_affine(inner, jax.nn.relu(h))))
+        return _affine(self.last, h)
+
+
+class NormalizedNet(eqx.Module):
+    """A plain network: `blocks` layers of ReLU, each sample normalised after each; float32.
+
+    Layer normalisation (Ba et al. 2016) in place of batch normalisation: what a sample becomes does
+    not depend on the others beside it, in training or later.
+    """
+
+    layers: list[eqx.nn.Linear]
+    scales: list[Float[Array, " hidden"]]
+    last: eqx.nn.Linear
+
+    def __init__(
+        self, key: PRNGKeyArray, *, inputs: int, outputs: int, hidden: int, blocks: int
+    ) -> None:
+        widths = [inputs, *[hidden] * blocks]
+        self.layers = [
+            eqx.nn.Linear(n_in, hidden, dtype=SINGLE, key=jax.random.fold_in(key, i))
+            for i, n_in in enumerate(widths[:-1])
+        ]
+        self.scales = [jnp.ones(hidden, SINGLE) for _ in self.layers]
+        self.last = eqx.nn.Linear(
+            hidden, outputs, dtype=SINGLE, key=jax.random.fold_in(key, blocks)
+        )
+
+    def __call__(self, xs: Float[Array, "inputs n"]) -> Float[Array, "outputs n"]:
+        """Return the network's values at the columns of xs."""
+        h = xs
+        for layer, scale in zip(self.layers, self.scales, strict=True):
+            h = jax.nn.relu(jax.nn.standardize(_affine(layer, h), axis=0) * scale[:, None])
         return _affine(self.last, h)

@@ -45,7 +45,7 @@ class TruncatedPosterior:
         self, flow: Flow, params: FlowParams, problem: Problem, info: Info, max_proposals: int
     ) -> None:
         self._flow = flow
-        self._params = params
+        self.params = params
         self._rows = priors.rows(problem.prior)
         self._problem = problem
         self._max_proposals = max_proposals
@@ -56,7 +56,7 @@ class TruncatedPosterior:
         return self._problem.x_obs if x is None else checked_x(x, self._problem.x_obs)
 
     def _propose(self, key: PRNGKeyArray, x: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        thetas = map_rows(self._flow.sample, fixed=(self._params, x), key=key, n=n)
+        thetas = map_rows(self._flow.sample, fixed=(self.params, x), key=key, n=n)
         return thetas, self._rows.inside(thetas)
 
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
@@ -101,7 +101,7 @@ class TruncatedPosterior:
         thetas = np.asarray(thetas, np.float64)
         if x.tobytes() not in self._log_mass:
             self._log_mass[x.tobytes()] = self._log_mass_inside(x)
-        log_q = map_rows(self._flow.log_prob, thetas.astype(np.float32), fixed=(self._params, x))
+        log_q = map_rows(self._flow.log_prob, thetas.astype(np.float32), fixed=(self.params, x))
         inside = self._rows.inside(thetas)
         return np.where(inside, log_q - self._log_mass[x.tobytes()], -np.inf)
 

@@ -18,7 +18,7 @@ from sbibench.core.problem import Progress, silent
 from sbibench.core.references import Calibration, Certificate
 from sbibench.core.task import REFERENCE_SIZE, Task
 from sbibench.core.versions import versions
-from sbibench.inference.flows import SplineFlow
+from sbibench.inference.coupling import SplineFlow
 from sbibench.inference.training import Training
 from sbibench.reference import checks
 from sbibench.reference.calibration import calibrate

@@ -25,7 +25,8 @@ from sbibench.core.errors import SamplingError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info
 from sbibench.core.problem import Progress, silent
-from sbibench.inference.flows import Flow, FlowParams, SplineFlow, conditional_flow
+from sbibench.inference.coupling import SplineFlow
+from sbibench.inference.flows import Flow, FlowParams, conditional_flow
 from sbibench.inference.training import Training, train
 from sbibench.reference.scaling import Scaling
 from sbibench.reference.target import Target

@@ -1,0 +1,58 @@
+"""Neural ratio estimation: a classifier finds p(x | θ) / p(x), then MCMC.
+
+Hermans et al. 2020; Durkan et al. 2020, eq. 7, without rounds, as in Lueckmann et al. 2021,
+appendix A.7: simulations from the prior, a residual network of two blocks of 50 ReLU units,
+contrastive sets of 10; 100 chains of slice sampling.
+"""
+
+from dataclasses import dataclass, field
+
+from jaxtyping import PRNGKeyArray
+
+from sbibench.core.problem import Problem
+from sbibench.core.simulator import InvalidPolicy
+from sbibench.inference.mcmc import MCMC, MCMCPosterior, learn_by_mcmc
+from sbibench.inference.ratio import Classifier, ratio
+from sbibench.inference.rounds import run_rounds
+from sbibench.inference.training import Training
+
+
+@dataclass(frozen=True)
+class NRE:
+    """Settings of neural ratio estimation.
+
+    Attributes
+    ----------
+    classifier
+        What tells pairs (θ, x) that belong together from others, and by which loss.
+    training
+        How it is trained.
+    mcmc
+        How the posterior is sampled.
+    invalid
+        What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
+        ratio wherever simulations fail more often.
+    """
+
+    classifier: Classifier = field(default_factory=Classifier)
+    training: Training = field(default_factory=Training)
+    mcmc: MCMC = field(default_factory=MCMC)
+    invalid: InvalidPolicy = "refuse"
+
+    def fit(self, key: PRNGKeyArray, problem: Problem) -> MCMCPosterior:
+        """Simulate from the prior until the budget is used, and train.
+
+        Raises
+        ------
+        UsageError
+            If the budget is smaller than two.
+        InvalidSimulationsError
+            By the policy `invalid`.
+        """
+        estimator = ratio(self.classifier, problem.d, problem.p)
+        learn = learn_by_mcmc(estimator, problem, self.training, self.mcmc)
+        posterior: MCMCPosterior = run_rounds(key, problem, 1, learn, self.invalid)
+        return posterior
+
+
+ALGORITHM = NRE

@@ -1,0 +1,65 @@
+"""Sequential neural likelihood estimation: each round simulates where the posterior is now.
+
+Papamakarios et al. 2019, algorithm 1, as in Lueckmann et al. 2021, appendix A.4: ten rounds of
+equal size, flow and chains as in single-round NLE. No correction is needed, since a likelihood
+doesn't depend on where θ came from.
+"""
+
+from dataclasses import dataclass, field
+
+from jaxtyping import PRNGKeyArray
+
+from sbibench.core.problem import Problem
+from sbibench.core.simulator import InvalidPolicy
+from sbibench.inference.density import DensityEstimator
+from sbibench.inference.estimator import likelihood_flow
+from sbibench.inference.mcmc import MCMC, MCMCPosterior, learn_by_mcmc
+from sbibench.inference.rounds import check_rounds, run_rounds
+from sbibench.inference.training import Training
+
+
+@dataclass(frozen=True)
+class SNLE:
+    """Settings of sequential neural likelihood estimation.
+
+    Attributes
+    ----------
+    rounds
+        How many rounds share the budget.
+    flow
+        Architecture of the density estimator.
+    training
+        How it is trained.
+    mcmc
+        How the posterior is sampled.
+    invalid
+        What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
+        likelihood wherever simulations fail more often.
+    """
+
+    rounds: int = 10
+    flow: DensityEstimator = field(default_factory=lambda: DensityEstimator("maf"))
+    training: Training = field(default_factory=Training)
+    mcmc: MCMC = field(default_factory=MCMC)
+    invalid: InvalidPolicy = "refuse"
+
+    def __post_init__(self) -> None:
+        check_rounds(self.rounds)
+
+    def fit(self, key: PRNGKeyArray, problem: Problem) -> MCMCPosterior:
+        """Spend the budget in rounds, and train after each.
+
+        Raises
+        ------
+        UsageError
+            If the budget is smaller than two simulations a round; nothing is simulated then.
+        InvalidSimulationsError
+            By the policy `invalid`.
+        """
+        estimator = likelihood_flow(self.flow.architecture, problem.d, problem.p)
+        learn = learn_by_mcmc(estimator, problem, self.training, self.mcmc)
+        posterior: MCMCPosterior = run_rounds(key, problem, self.rounds, learn, self.invalid)
+        return posterior
+
+
+ALGORITHM = SNLE

@@ -1,0 +1,64 @@
+"""Sequential neural ratio estimation: each round simulates where the posterior is now.
+
+Hermans et al. 2020, Durkan et al. 2020, as in Lueckmann et al. 2021, appendix A.8: ten rounds of
+equal size, classifier and chains as in single-round NRE. With all rounds' θ as contrast the ratio
+is p(x | θ) over a mixture of the rounds' evidence, which has no θ in it.
+"""
+
+from dataclasses import dataclass, field
+
+from jaxtyping import PRNGKeyArray
+
+from sbibench.core.problem import Problem
+from sbibench.core.simulator import InvalidPolicy
+from sbibench.inference.mcmc import MCMC, MCMCPosterior, learn_by_mcmc
+from sbibench.inference.ratio import Classifier, ratio
+from sbibench.inference.rounds import check_rounds, run_rounds
+from sbibench.inference.training import Training
+
+
+@dataclass(frozen=True)
+class SNRE:
+    """Settings of sequential neural ratio estimation.
+
+    Attributes
+    ----------
+    rounds
+        How many rounds share the budget.
+    classifier
+        What tells pairs (θ, x) that belong together from others, and by which loss.
+    training
+        How it is trained.
+    mcmc
+        How the posterior is sampled.
+    invalid
+        What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
+        ratio wherever simulations fail more often.
+    """
+
+    rounds: int = 10
+    classifier: Classifier = field(default_factory=Classifier)
+    training: Training = field(default_factory=Training)
+    mcmc: MCMC = field(default_factory=MCMC)
+    invalid: InvalidPolicy = "refuse"
+
+    def __post_init__(self) -> None:
+        check_rounds(self.rounds)
+
+    def fit(self, key: PRNGKeyArray, problem: Problem) -> MCMCPosterior:
+        """Spend the budget in rounds, and train after each.
+
+        Raises
+        ------
+        UsageError
+            If the budget is smaller than two simulations a round; nothing is simulated then.
+        InvalidSimulationsError
+            By the policy `invalid`.
+        """
+        estimator = ratio(self.classifier, problem.d, problem.p)
+        learn = learn_by_mcmc(estimator, problem, self.training, self.mcmc)
+        posterior: MCMCPosterior = run_rounds(key, problem, self.rounds, learn, self.invalid)
+        return posterior
+
+
+ALGORITHM = SNRE

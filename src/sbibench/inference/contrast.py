@@ -1,0 +1,37 @@
+"""Contrastive sets: for each x the θ that made it, and others from the same batch.
+
+Batches are shuffled anew every epoch, so the others are the next rows of the batch.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def contrast(
+    score: Callable[[Array, Array], Array],
+    thetas: Float[Array, "n d"],
+    xs: Float[Array, "n p"],
+    size: int,
+) -> tuple[Float[Array, "k n"], Float[Array, "k n"]]:
+    """Return scores [size, n] of each x with its own θ (row 0) and others, and their weights.
+
+    A row that meets its own θ again, in a batch with repeated rows, gets the weight 0 for it.
+
+    Parameters
+    ----------
+    score
+        (θ [m, d], x [m, p]) -> scores [m].
+    thetas, xs
+        A batch.
+    size
+        How many θ each x meets, its own among them.
+    """
+    n = len(xs)
+    sets = jnp.stack([jnp.roll(thetas, -k, 0) for k in range(size)])
+    scores = score(sets.reshape(size * n, -1), jnp.tile(xs, (size, 1))).reshape(size, n)
+    again = jnp.all(sets[1:] == thetas[None], -1)
+    weights: Any = jnp.concatenate([jnp.ones((1, n), bool), ~again]).astype(scores.dtype)
+    return scores, weights
