@@ -7,18 +7,15 @@ data are z-scored. The flow lives on R^d; what leaks out of the prior's support 
 
 from dataclasses import dataclass, field
 
-from jax import random
 from jaxtyping import PRNGKeyArray
 
-from sbibench.core import priors
-from sbibench.core.errors import UsageError
 from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.flows import conditional_flow
-from sbibench.inference.standardize import constant_columns
-from sbibench.inference.training import Training, train
-from sbibench.inference.truncated import TruncatedPosterior
+from sbibench.inference.rounds import Data, run_rounds
+from sbibench.inference.training import Training
+from sbibench.inference.truncated import TruncatedPosterior, check_proposals, fit_flow
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,7 @@ class NPE:
     max_proposals: int = 1_000_000
 
     def __post_init__(self) -> None:
-        if self.max_proposals < 1:
-            raise UsageError(f"max_proposals is 1 or more, not {self.max_proposals}")
+        check_proposals(self.max_proposals)
 
     def fit(self, key: PRNGKeyArray, problem: Problem) -> TruncatedPosterior:
         """Simulate from the prior until the budget is used, and train.
@@ -57,24 +53,14 @@ class NPE:
         InvalidSimulationsError
             If no simulation is finite, or by the policy `invalid`.
         """
-        prior_key, simulator_key, init_key, train_key = random.split(key, 4)
-        thetas = priors.rows(problem.prior).sample(prior_key, problem.simulator.left)
-        simulations = problem.simulator(simulator_key, thetas).accept(self.invalid)
         flow = conditional_flow(self.flow.architecture, problem.d, problem.p)
-        params = flow.init(init_key, simulations.thetas, simulations.xs)
-        params, info = train(
-            train_key,
-            flow.loss,
-            params,
-            (simulations.thetas, simulations.xs),
-            self.training,
-            problem.deadline,
-            problem.progress,
-        )
-        constant = constant_columns(simulations.xs)
-        if constant:
-            info["constant_columns"] = ",".join(map(str, constant))
-        return TruncatedPosterior(flow, params, problem, info, self.max_proposals)
+
+        def learn(key: PRNGKeyArray, data: Data, _: None) -> TruncatedPosterior:
+            rows = (data.thetas, data.xs)
+            return fit_flow(key, problem, flow, flow.loss, rows, self.training, self.max_proposals)
+
+        posterior: TruncatedPosterior = run_rounds(key, problem, 1, learn, self.invalid)
+        return posterior
 
 
 ALGORITHM = NPE

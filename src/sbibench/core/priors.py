@@ -73,7 +73,8 @@ class Rows:
         self.prior = prior
         self._sample = prior.sample
         self._inside = bound(inside)
-        self._log_prob = bound(log_prob)
+        self.log_density = bound(log_prob)
+        """θ [d] -> log p(θ), pure JAX, the same object always."""
         self._to_support = bound(to_support)
         self._from_support = bound(from_support)
 
@@ -99,7 +100,7 @@ class Rows:
 
     def log_prob(self, thetas: Any) -> np.ndarray:
         """Return the log densities [n] of rows θ [n, d]."""
-        return np.asarray(map_rows(self._log_prob, thetas))
+        return np.asarray(map_rows(self.log_density, thetas))
 
     def to_support(self, us: Any) -> np.ndarray:
         """Map rows u [n, d] from R^d into the support."""

@@ -8,10 +8,12 @@ from jaxtyping import PRNGKeyArray
 
 from sbibench.core import priors
 from sbibench.core.blocks import map_rows
-from sbibench.core.errors import SamplingError
+from sbibench.core.errors import SamplingError, UsageError
 from sbibench.core.posterior import Info, check_count
 from sbibench.core.problem import Problem, checked_x
 from sbibench.inference.flows import Flow, FlowParams
+from sbibench.inference.standardize import constant_columns
+from sbibench.inference.training import Loss, Training, train
 
 PROPOSALS = 10_000
 """Draws at a time."""
@@ -114,3 +116,37 @@ class TruncatedPosterior:
         if not hits:
             raise SamplingError("none of the estimate's mass lies inside the prior's support")
         return float(np.log(hits / draws))
+
+
+def check_proposals(max_proposals: int) -> None:
+    """Raise `UsageError` unless this is a cap on proposals."""
+    if max_proposals < 1:
+        raise UsageError(f"max_proposals is 1 or more, not {max_proposals}")
+
+
+def fit_flow(
+    key: PRNGKeyArray,
+    problem: Problem,
+    flow: Flow,
+    loss: Loss,
+    rows: tuple[np.ndarray, ...],
+    training: Training,
+    max_proposals: int,
+    previous: TruncatedPosterior | None = None,
+) -> TruncatedPosterior:
+    """Train a flow on rows (θ [n, d], x [n, p], ...) and return its posterior.
+
+    Parameters
+    ----------
+    loss
+        What is minimised; it takes these rows.
+    previous
+        A posterior of the same flow, from whose weights and scalings the training starts.
+    """
+    init_key, train_key = random.split(key)
+    start = previous.params if previous else flow.init(init_key, rows[0], rows[1])
+    params, info = train(train_key, loss, start, rows, training, problem.deadline, problem.progress)
+    constant = constant_columns(rows[1])
+    if constant:
+        info["constant_columns"] = ",".join(map(str, constant))
+    return TruncatedPosterior(flow, params, problem, info, max_proposals)

@@ -1,0 +1,98 @@
+"""SNPE-C, automatic posterior transformation: rounds, and a loss that compares atoms.
+
+Greenberg et al. 2019 with atomic proposals, as in Lueckmann et al. 2021, appendix A.6: ten rounds
+of equal size, the spline flow of single-round NPE, ten atoms. The first round is that of NPE; later
+ones train on the simulations of all rounds.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from sbibench.core import priors
+from sbibench.core.errors import UsageError
+from sbibench.core.problem import Problem
+from sbibench.core.simulator import InvalidPolicy
+from sbibench.inference.atoms import atomic_loss
+from sbibench.inference.density import DensityEstimator
+from sbibench.inference.flows import conditional_flow
+from sbibench.inference.rounds import Data, check_rounds, run_rounds
+from sbibench.inference.training import Training
+from sbibench.inference.truncated import TruncatedPosterior, check_proposals, fit_flow
+
+
+@dataclass(frozen=True)
+class SNPEC:
+    """Settings of SNPE-C.
+
+    Attributes
+    ----------
+    rounds
+        How many rounds share the budget.
+    atoms
+        How many parameters each x meets in the loss, its own among them.
+    combined
+        Whether simulations from the prior add the loss of NPE in later rounds, too. The comparison
+        of atoms says nothing of places where no proposal goes, and mass leaks out there.
+    flow
+        Architecture of the density estimator.
+    training
+        How it is trained.
+    invalid
+        What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
+        posterior since later rounds do not simulate from the prior.
+    max_proposals
+        How many draws of the flow one call may use to find samples in the support.
+    """
+
+    rounds: int = 10
+    atoms: int = 10
+    combined: bool = True
+    flow: DensityEstimator = field(default_factory=DensityEstimator)
+    training: Training = field(default_factory=Training)
+    invalid: InvalidPolicy = "refuse"
+    max_proposals: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        check_rounds(self.rounds)
+        if self.atoms < 2:
+            raise UsageError(f"atoms are 2 or more, not {self.atoms}")
+        check_proposals(self.max_proposals)
+
+    def fit(self, key: PRNGKeyArray, problem: Problem) -> TruncatedPosterior:
+        """Spend the budget in rounds, and train after each.
+
+        Raises
+        ------
+        UsageError
+            If the budget is smaller than two simulations a round; nothing is simulated then.
+        InvalidSimulationsError
+            By the policy `invalid`.
+        SamplingError
+            If too little of a round's estimate lies inside the prior's support.
+        """
+        flow = conditional_flow(self.flow.architecture, problem.d, problem.p)
+        loss = atomic_loss(flow, priors.rows(problem.prior), self.atoms)
+
+        def learn(key: PRNGKeyArray, data: Data, previous: Any) -> TruncatedPosterior:
+            rows: tuple[np.ndarray, ...] = (data.thetas, data.xs)
+            if previous is not None:
+                rows += (((data.rounds == 0) & self.combined).astype(np.float32),)
+            return fit_flow(
+                key,
+                problem,
+                flow,
+                loss if previous else flow.loss,
+                rows,
+                self.training,
+                self.max_proposals,
+                previous,
+            )
+
+        posterior: TruncatedPosterior = run_rounds(key, problem, self.rounds, learn, self.invalid)
+        return posterior
+
+
+ALGORITHM = SNPEC
