@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sbibench.core import priors
 from sbibench.core.precision import SINGLE
-from sbibench.inference.contrast import contrast
+from sbibench.inference.contrast import contrast, others
 from sbibench.inference.flows import Flow
 
 
@@ -41,13 +41,10 @@ def atomic_loss(flow: Flow, prior: priors.Rows, atoms: int) -> Any:
     ) -> Float[Array, " n"]:
         del key
 
-        def score(t: Array, x: Array) -> Array:
-            value: Array = -flow.loss(params, None, t, x) - log_prior(t)
-            return value
-
-        scores, weights = contrast(score, thetas, xs, atoms)
+        log_q, weights = contrast(lambda t, x: -flow.loss(params, None, t, x), thetas, xs, atoms)
+        scores = log_q - others(log_prior(thetas), atoms)
         told: Array = jax.nn.logsumexp(scores, 0, b=weights) - scores[0]
-        return told - from_prior * (scores[0] + log_prior(thetas))
+        return told - from_prior * log_q[0]
 
     return loss
 

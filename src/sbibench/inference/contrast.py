@@ -10,6 +10,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
+def others(rows: Float[Array, "n *d"], size: int) -> Float[Array, "k n *d"]:
+    """Return for each row itself and the next ones, around the end: [size, n, ...]."""
+    return jnp.stack([jnp.roll(rows, -k, 0) for k in range(size)])
+
+
 def contrast(
     score: Callable[[Array, Array], Array],
     thetas: Float[Array, "n d"],
@@ -30,7 +35,7 @@ def contrast(
         How many θ each x meets, its own among them.
     """
     n = len(xs)
-    sets = jnp.stack([jnp.roll(thetas, -k, 0) for k in range(size)])
+    sets = others(thetas, size)
     scores = score(sets.reshape(size * n, -1), jnp.tile(xs, (size, 1))).reshape(size, n)
     again = jnp.all(sets[1:] == thetas[None], -1)
     weights: Any = jnp.concatenate([jnp.ones((1, n), bool), ~again]).astype(scores.dtype)

@@ -14,7 +14,7 @@ from sbibench.core import priors
 from sbibench.core.blocks import map_rows
 from sbibench.core.errors import SamplingError, UsageError
 from sbibench.core.keys import numpy_rng
-from sbibench.core.posterior import Info, check_count
+from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.precision import SINGLE
 from sbibench.core.problem import Problem, checked_x
 from sbibench.inference.estimator import Estimator
@@ -76,13 +76,13 @@ class MCMCPosterior:
         Of the chains.
     """
 
-    amortized = True
-
     def __init__(
         self, estimator: Estimator, params: Any, problem: Problem, info: Info, settings: MCMC
     ) -> None:
         self.params = params
         self.info = info
+        self.amortized = True
+        """Whether it may be asked at another x; a sequential fit sets it to False."""
         self._estimator = estimator
         self._rows = priors.rows(problem.prior)
         self._problem = problem
@@ -91,6 +91,8 @@ class MCMCPosterior:
         self._log_evidence: dict[bytes, float] = {}
 
     def _x(self, x: Any) -> np.ndarray:
+        if not self.amortized:
+            check_same_x(x, self._problem.x_obs)
         return self._problem.x_obs if x is None else checked_x(x, self._problem.x_obs)
 
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:

@@ -95,6 +95,7 @@ def run_rounds(
                 column[rows] = values
             filled = rows.stop
             posterior = learn(learn_key, Data(*(c[:filled] for c in buffer)), posterior)
+            posterior.amortized = rounds == 1
             posterior.info["rounds"] = number + 1
             if problem.simulator.invalid:
                 posterior.info["dropped"] = problem.simulator.invalid

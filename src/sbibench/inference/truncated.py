@@ -9,9 +9,9 @@ from jaxtyping import PRNGKeyArray
 from sbibench.core import priors
 from sbibench.core.blocks import map_rows
 from sbibench.core.errors import SamplingError, UsageError
-from sbibench.core.posterior import Info, check_count
+from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.problem import Problem, checked_x
-from sbibench.inference.flows import Flow, FlowParams
+from sbibench.inference.flows import Flow
 from sbibench.inference.standardize import constant_columns
 from sbibench.inference.training import Loss, Training, train
 
@@ -31,8 +31,9 @@ class TruncatedPosterior:
 
     Parameters
     ----------
-    flow, params
-        The density estimate.
+    density, params
+        The estimate: an object with `sample(params, x, key)` and `log_prob(params, x, θ)`, such as
+        a `Flow`, and its parameters.
     problem
         Its prior and observation.
     info
@@ -41,24 +42,31 @@ class TruncatedPosterior:
         How many draws of q one call may use, which also bounds its time.
     """
 
-    amortized = True
-
     def __init__(
-        self, flow: Flow, params: FlowParams, problem: Problem, info: Info, max_proposals: int
+        self, density: Any, params: Any, problem: Problem, info: Info, max_proposals: int
     ) -> None:
-        self._flow = flow
+        self._density = density
         self.params = params
         self._rows = priors.rows(problem.prior)
         self._problem = problem
         self._max_proposals = max_proposals
         self._log_mass: dict[bytes, float] = {}
         self.info = info
+        self.amortized = True
+        """Whether it may be asked at another x; a sequential fit sets it to False."""
 
     def _x(self, x: Any) -> np.ndarray:
+        if not self.amortized:
+            check_same_x(x, self._problem.x_obs)
         return self._problem.x_obs if x is None else checked_x(x, self._problem.x_obs)
 
+    def propose(self, key: PRNGKeyArray, x: np.ndarray, n: int) -> np.ndarray:
+        """Draw n rows θ [n, d] of q(θ | x), inside the support or not."""
+        thetas: np.ndarray = map_rows(self._density.sample, fixed=(self.params, x), key=key, n=n)
+        return thetas
+
     def _propose(self, key: PRNGKeyArray, x: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        thetas = map_rows(self._flow.sample, fixed=(self.params, x), key=key, n=n)
+        thetas = self.propose(key, x, n)
         return thetas, self._rows.inside(thetas)
 
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
@@ -103,7 +111,7 @@ class TruncatedPosterior:
         thetas = np.asarray(thetas, np.float64)
         if x.tobytes() not in self._log_mass:
             self._log_mass[x.tobytes()] = self._log_mass_inside(x)
-        log_q = map_rows(self._flow.log_prob, thetas.astype(np.float32), fixed=(self.params, x))
+        log_q = map_rows(self._density.log_prob, thetas.astype(np.float32), fixed=(self.params, x))
         inside = self._rows.inside(thetas)
         return np.where(inside, log_q - self._log_mass[x.tobytes()], -np.inf)
 

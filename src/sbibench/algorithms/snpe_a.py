@@ -1,0 +1,157 @@
+"""SNPE-A: a mixture density network fitted under Gaussian proposals, corrected in closed form.
+
+Papamakarios & Murray 2016, algorithms 1 and 2, as described in Lueckmann et al. 2021, appendix A.6.
+Each round trains on its own simulations alone: one Gaussian until the last round, whose network has
+all components. What it finds is the posterior under the proposal; it is divided by the proposal and
+multiplied by the prior, component by component. The prior is normal, lognormal (then all happens in
+log θ) or uniform; outside of its support proposals and posterior are cut off, which changes nothing
+in the division.
+"""
+
+import functools
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jax import random
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from sbibench.core import priors
+from sbibench.core.errors import UsageError
+from sbibench.core.problem import Problem
+from sbibench.core.simulator import InvalidPolicy
+from sbibench.inference.mdn import MDNParams, MixtureDensity, mixture_density
+from sbibench.inference.mixture import Gaussian, Mixture, divide, draw, log_density
+from sbibench.inference.rounds import Data, check_rounds, run_rounds
+from sbibench.inference.training import Training, train
+from sbibench.inference.truncated import TruncatedPosterior, check_proposals
+
+LEAST_INSIDE = 0.01
+"""With a smaller share inside the prior's support a correction fails; the last one stays."""
+
+
+@functools.lru_cache(maxsize=2)
+def _density(*, logarithmic: bool) -> Any:
+    """Return draws and density of a mixture over θ, or over log θ; one object each."""
+
+    def sample(mixture: Mixture, x: Float[Array, " p"], key: PRNGKeyArray) -> Float[Array, " d"]:
+        del x
+        u = draw(mixture, key)
+        return jnp.exp(u) if logarithmic else u
+
+    def log_prob(
+        mixture: Mixture, x: Float[Array, " p"], theta: Float[Array, " d"]
+    ) -> Float[Array, ""]:
+        del x
+        theta = theta.astype(float)
+        if not logarithmic:
+            return log_density(mixture, theta)
+        positive = jnp.where(theta > 0, theta, 1.0)  # outside the support, where it doesn't count
+        return log_density(mixture, jnp.log(positive)) - jnp.log(positive).sum()
+
+    return SimpleNamespace(sample=sample, log_prob=log_prob)
+
+
+def _gaussian(prior: dist.Distribution) -> tuple[Gaussian, bool]:
+    """Return the prior as a Gaussian (precision 0 if uniform), and whether it is one of log θ."""
+    base = prior.base_dist if isinstance(prior, dist.Independent) else prior
+    if isinstance(base, dist.Uniform):
+        return Gaussian(np.zeros(prior.event_shape), np.zeros(prior.event_shape * 2)), False
+    if isinstance(base, dist.Normal | dist.LogNormal):
+        scale = np.broadcast_to(np.asarray(base.scale), prior.event_shape)
+        loc = np.broadcast_to(np.asarray(base.loc), prior.event_shape)
+        return Gaussian(loc, np.diag(scale**-2.0)), isinstance(base, dist.LogNormal)
+    if isinstance(base, dist.MultivariateNormal):
+        return Gaussian(np.asarray(base.loc), np.asarray(base.precision_matrix)), False
+    raise UsageError(
+        "SNPE-A divides by the prior in closed form: it needs a normal, lognormal or uniform one, "
+        f"not {type(base).__name__}; snpe_b and snpe_c take any"
+    )
+
+
+@dataclass(frozen=True)
+class SNPEA:
+    """Settings of SNPE-A.
+
+    Attributes
+    ----------
+    rounds
+        How many rounds share the budget.
+    density
+        The mixture density network; its components are those of the last round.
+    training
+        How it is trained.
+    invalid
+        What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
+        posterior since later rounds do not simulate from the prior.
+    max_proposals
+        How many draws of the mixture one call may use to find samples in the support.
+    """
+
+    rounds: int = 10
+    density: MixtureDensity = field(default_factory=MixtureDensity)
+    training: Training = field(default_factory=Training)
+    invalid: InvalidPolicy = "refuse"
+    max_proposals: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        check_rounds(self.rounds)
+        check_proposals(self.max_proposals)
+
+    def fit(self, key: PRNGKeyArray, problem: Problem) -> TruncatedPosterior:
+        """Spend the budget in rounds, train and correct after each.
+
+        Raises
+        ------
+        UsageError
+            If the prior is none of those that can be divided by, or the budget is smaller than two
+            simulations a round; nothing is simulated then.
+        InvalidSimulationsError
+            By the policy `invalid`.
+        """
+        prior, logarithmic = _gaussian(problem.prior)
+        one = mixture_density(replace(self.density, components=1), problem.d, problem.p)
+        many = mixture_density(self.density, problem.d, problem.p)
+        support = priors.rows(problem.prior)
+        network: MDNParams | None = None
+        proposal = prior
+        failed = 0
+
+        def learn(
+            key: PRNGKeyArray, data: Data, previous: TruncatedPosterior | None
+        ) -> TruncatedPosterior:
+            nonlocal network, proposal, failed
+            init_key, train_key, check_key = random.split(key, 3)
+            last = int(data.rounds[-1]) == self.rounds - 1
+            new = data.rounds == data.rounds[-1]
+            us = np.log(data.thetas[new]) if logarithmic else data.thetas[new]
+            start = network or one.init(init_key, us, data.xs[new])
+            mdn = many if last else one
+            network, info = train(
+                train_key,
+                mdn.loss,
+                many.grown(init_key, start) if last else start,
+                (us, data.xs[new]),
+                self.training,
+                problem.deadline,
+                problem.progress,
+            )
+            mixture, info["mended"] = divide(mdn.at(network, problem.x_obs), proposal, prior)
+            density = _density(logarithmic=logarithmic)
+            posterior = TruncatedPosterior(density, mixture, problem, info, self.max_proposals)
+            inside = support.inside(posterior.propose(check_key, problem.x_obs, 1000)).mean()
+            if previous is not None and inside < LEAST_INSIDE:
+                posterior, failed = previous, failed + 1
+            elif not last:
+                proposal = Gaussian(mixture.means[0], mixture.precisions[0])
+            posterior.info["failed_corrections"] = failed
+            return posterior
+
+        posterior: TruncatedPosterior = run_rounds(key, problem, self.rounds, learn, self.invalid)
+        return posterior
+
+
+ALGORITHM = SNPEA
