@@ -109,9 +109,16 @@ def test_constant_and_repeated_columns_change_nothing():
     thetas, xs, x_obs, _, _ = _linear_gaussian(500)
     plain, _ = adjust(NORMAL, thetas, xs, x_obs)
     more = np.column_stack([xs, np.full(500, 7.0), xs[:, 0]])
-    adjusted, done = adjust(NORMAL, thetas, more, np.append(x_obs, [7.0, x_obs[0]]))
+    adjusted, done = adjust(NORMAL, thetas, more, np.append(x_obs, [9.0, x_obs[0]]))
     assert done
     np.testing.assert_allclose(adjusted, plain, atol=1e-4)
+
+
+def test_nothing_that_varies_leaves_the_parameters_alone():
+    thetas = RNG.normal(size=(10, 2)).astype(np.float32)
+    adjusted, done = adjust(NORMAL, thetas, np.ones((10, 3)), np.zeros(3))
+    assert not done
+    np.testing.assert_array_equal(adjusted, thetas)
 
 
 def test_as_many_columns_as_rows_leave_the_parameters_alone():

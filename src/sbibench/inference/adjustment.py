@@ -6,7 +6,6 @@ import numpy as np
 from numpyro.distributions import Distribution
 
 from sbibench.core import priors
-from sbibench.inference.standardize import Standardizer
 
 Adjustment = Literal["none", "linear"]
 """How parameters are corrected for the distance of their data from the observation."""
@@ -32,17 +31,23 @@ def adjust(
     -------
     tuple
         The parameters, float32, and whether they were adjusted: with no more rows than
-        coefficients the fit is exact and would move all rows to one point, so nothing is done.
+        coefficients the fit is exact and would move all rows to one point, so nothing is done, nor
+        where no feature varies.
     """
-    scaling = Standardizer.fit(features)
-    design = np.column_stack([np.ones(len(features)), (features - target) / scaling.scale])
-    if len(features) <= np.linalg.matrix_rank(design):
+    varies = np.ptp(features, axis=0) > 0
+    if not varies.any():
+        return thetas, False
+    features, target = features[:, varies].astype(np.float64), target[varies]
+    scale = features.std(0)
+    centred = (features - np.average(features, axis=0, weights=weights)) / scale
+    if np.linalg.matrix_rank(centred) >= len(centred) - 1:
         return thetas, False
     rows = priors.rows(prior)
     us = rows.from_support(thetas.astype(np.float64))
     root = np.sqrt(np.ones(len(us)) if weights is None else weights)[:, None]
-    coefficients = np.linalg.lstsq(root * design, root * us)[0]
+    around_mean = us - np.average(us, axis=0, weights=weights)
+    slopes = np.linalg.lstsq(root * centred, root * around_mean)[0]
     with np.errstate(over="ignore", invalid="ignore"):
-        moved = rows.to_support(us - design[:, 1:] @ coefficients[1:])
+        moved = rows.to_support(us - (features - target) / scale @ slopes)
         finite = np.isfinite(moved.astype(np.float32)).all(1, keepdims=True)
     return rows.single(np.where(finite, moved, thetas)), True
