@@ -40,13 +40,15 @@ def populations(monkeypatch):
     return made
 
 
-def test_weights_are_the_prior_over_the_sum_of_kernels(key):
+@pytest.mark.parametrize("weighted", [True, False])
+def test_weights_are_the_prior_over_the_sum_of_kernels(key, weighted):
     prior = dist.LogNormal(np.zeros(2), np.full(2, 0.5)).to_event(1)
     thetas = priors.rows(prior).sample(key, 30)
     weights = np.random.default_rng(0).dirichlet(np.ones(30))
-    kernel = Perturbation.fit(thetas, np.log(weights), 0.5)
+    kernel = Perturbation.fit(thetas, np.log(weights), 0.5, weighted=weighted)
     new = kernel.propose(key, prior, 20, FOREVER)
-    covariance = 0.5 * np.cov(thetas.T.astype(float), aweights=weights, ddof=0)
+    shape = {"aweights": weights} if weighted else {}
+    covariance = 0.5 * np.cov(thetas.T.astype(float), ddof=0, **shape)
     expected = []
     for theta in new:
         total = 0.0
@@ -59,7 +61,7 @@ def test_weights_are_the_prior_over_the_sum_of_kernels(key):
 
 def test_proposals_lie_in_the_support_and_follow_the_mixture(key):
     thetas = np.array([[0.1, 0.2], [0.9, 0.8], [0.2, 0.9]], np.float32)
-    kernel = Perturbation.fit(thetas, np.log([0.5, 0.3, 0.2]), 0.5)
+    kernel = Perturbation.fit(thetas, np.log([0.5, 0.3, 0.2]), 0.5, weighted=True)
     proposals = kernel.propose(key, BOX, 20_000, FOREVER)
     assert proposals.shape == (20_000, 2)
     assert ((proposals >= 0) & (proposals <= 1)).all()
@@ -81,11 +83,13 @@ def test_proposals_that_never_hit_the_support_end_in_words(key):
 
 def test_particles_that_span_too_little_are_moved_all_the_same(key):
     thetas = np.array([[0.1, 0.1], [0.5, 0.5]], np.float32)
-    kernel = Perturbation.fit(thetas, np.log([0.5, 0.5]), 0.5)
+    kernel = Perturbation.fit(thetas, np.log([0.5, 0.5]), 0.5, weighted=True)
     new = kernel.propose(key, BOX, 50, FOREVER)
     assert np.isfinite(log_importance(BOX, new, kernel)).all()
     with pytest.raises(SamplingError, match="share"):
-        Perturbation.fit(np.repeat(thetas[:1], 5, axis=0), np.log(np.full(5, 0.2)), 0.5)
+        Perturbation.fit(
+            np.repeat(thetas[:1], 5, axis=0), np.log(np.full(5, 0.2)), 0.5, weighted=False
+        )
 
 
 def test_the_kde_kernel_is_narrower_and_the_sizes_are_right(toy_task, key, populations):
@@ -153,7 +157,7 @@ def test_variants_come_near_the_truth(toy_task, key, settings):
     samples = posterior.sample(key, 10_000)
     assert problem.simulator.calls == 6001
     np.testing.assert_allclose(samples.mean(0), 0.8 * toy_task.observation(1), atol=0.12)
-    assert ((samples.std(0) > 0.38) & (samples.std(0) < 0.7)).all()  # the prior's is 1
+    assert ((samples.std(0) > 0.38) & (samples.std(0) < 0.8)).all()  # the prior's is 1
 
 
 def test_too_small_a_budget_is_refused_before_simulating(toy_task, key):

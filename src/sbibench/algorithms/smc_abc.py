@@ -36,9 +36,10 @@ class SMCABC:
     quantile
         Which quantile of a population's distances the next one has to reach.
     kernel
-        Covariance of the Gaussian that moves particles: "gaussian" is that of the population,
-        "kde" shrinks it by Silverman's rule, as if the proposal were a kernel density estimate
-        (version B of the paper, that of pyABC).
+        Covariance of the Gaussian that moves particles: "gaussian" takes that of the particles
+        (version A of the paper; with the weights it collapses in ten dimensions, where few
+        particles have them all), "kde" takes the weighted one and shrinks it by Silverman's rule,
+        so that the proposal is a kernel density estimate of the population (version B).
     kernel_scale
         Factor of this covariance.
     kde
@@ -116,19 +117,22 @@ class SMCABC:
             info["bandwidth"] = particles.bandwidth
         return SMCABCPosterior(particles, problem.x_obs, info)
 
+    def _kernel(self, population: Population) -> Perturbation:
+        scale, by_kde = self.kernel_scale, self.kernel == "kde"
+        if by_kde:
+            points = effective_size(population.log_weights)
+            scale *= silverman(points, population.thetas.shape[1]) ** 2
+        return Perturbation.fit(population.thetas, population.log_weights, scale, weighted=by_kde)
+
     def _last(self, key: PRNGKeyArray, target: Target, size: int) -> tuple[Population, Info]:
         """Return the last population and what is to be known about it."""
         population = from_prior(random.fold_in(key, 0), target, size)
         generations, stopped = 1, "budget"
         while target.simulator.left:
-            scale = self.kernel_scale
-            if self.kernel == "kde":
-                points = effective_size(population.log_weights)
-                scale *= silverman(points, population.thetas.shape[1]) ** 2
             try:
                 target.deadline.check("making populations")
                 epsilon = next_epsilon(population.distances, self.quantile)
-                kernel = Perturbation.fit(population.thetas, population.log_weights, scale)
+                kernel = self._kernel(population)
                 population = perturbed(
                     random.fold_in(key, generations), target, population, kernel, epsilon
                 )

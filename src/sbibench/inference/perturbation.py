@@ -46,19 +46,22 @@ class Perturbation:
     root: np.ndarray
 
     @classmethod
-    def fit(cls, thetas: np.ndarray, log_weights: np.ndarray, scale: float) -> "Perturbation":
-        """Return the mixture with `scale` times the weighted covariance of the particles.
+    def fit(
+        cls, thetas: np.ndarray, log_weights: np.ndarray, scale: float, *, weighted: bool
+    ) -> "Perturbation":
+        """Return the mixture with `scale` times the covariance of the particles, weighted or not.
 
         Raises
         ------
         SamplingError
             If the particles do not differ in some parameter.
         """
-        thetas, weights = thetas.astype(np.float64), np.exp(log_weights)
+        thetas = thetas.astype(np.float64)
+        weights = np.exp(log_weights) if weighted else np.full(len(thetas), 1 / len(thetas))
         centred = thetas - weights @ thetas
         deviations = np.sqrt(weights @ centred**2)
         if (deviations <= 1e-7 * np.abs(thetas).max(0)).any():
-            raise SamplingError("all particles with weight share the value of a parameter")
+            raise SamplingError("all particles share the value of a parameter")
         z = centred / deviations
         values, vectors = np.linalg.eigh((weights * z.T) @ z)
         root = deviations[:, None] * vectors * np.sqrt(scale * np.maximum(values, FLOOR))
