@@ -108,7 +108,8 @@ def test_invalid_rows_are_dropped_or_refused_by_choice(name, toy_task, key):
     problem = task.problem(1, BUDGET)
     samples = dataclasses.replace(settings, invalid="drop").fit(key, problem).sample(key, 100)
     assert np.isfinite(samples).all()
-    assert 0.2 < problem.simulator.invalid / problem.simulator.calls < 0.45
+    # Algorithms that move away from the prior meet fewer of them.
+    assert 0.1 < problem.simulator.invalid / problem.simulator.calls < 0.45
     with pytest.raises(InvalidSimulationsError, match="not finite"):
         dataclasses.replace(settings, invalid="refuse").fit(key, task.problem(1, BUDGET))
 
@@ -164,43 +165,3 @@ def test_an_observation_that_is_not_finite_is_refused_before_simulating(toy_task
     task = dataclasses.replace(toy_task, observations=np.array([bad, bad]))
     with pytest.raises(UsageError, match="not finite"):
         task.problem(1, 10)
-
-
-def test_rej_abc_needs_enough_simulations(toy_task, key):
-    problem = toy_task.problem(1, 50)
-    with pytest.raises(UsageError, match="100 of 50"):
-        algorithm("rej_abc").fit(key, problem)
-    assert problem.simulator.calls == 0
-
-
-def test_rej_abc_does_not_keep_fewer_than_it_says(toy_task, key):
-    task = dataclasses.replace(toy_task, simulate=_partly_invalid)
-    with pytest.raises(InvalidSimulationsError, match="100 were to be kept"):
-        algorithm("rej_abc").fit(key, task.problem(1, 110))
-
-
-def test_rej_abc_keeps_the_nearest(toy_task, key):
-    settings = dataclasses.replace(algorithm("rej_abc"), quantile=0.05, kde=False)
-    posterior = settings.fit(key, toy_task.problem(1, 1000))
-    assert posterior.info["kept"] == 50
-    assert len(np.unique(posterior.sample(key, 5000), axis=0)) == 50
-    closer = dataclasses.replace(settings, quantile=0.01).fit(key, toy_task.problem(1, 1000))
-    assert closer.info["epsilon"] < posterior.info["epsilon"]
-
-
-def test_rej_abc_bandwidths_follow_each_parameter_s_scale(key):
-    from sbibench.inference.kde import KDE
-
-    points = np.random.default_rng(0).normal(size=(200, 2)) * [1.0, 0.1]
-    kde = KDE.fit(key, points)
-    assert (kde.deviations > 0).all()
-    np.testing.assert_allclose(kde.deviations[0] / kde.deviations[1], 10, rtol=0.2)
-    samples = kde.sample(key, 50_000)
-    expected = np.sqrt(points.var(0) + kde.deviations**2)
-    np.testing.assert_allclose(samples.std(0), expected, rtol=0.02)
-
-
-@pytest.mark.parametrize("wrong", [{"top": 0}, {"quantile": 0.0}, {"quantile": 1.5}])
-def test_rej_abc_refuses_impossible_settings(wrong):
-    with pytest.raises(UsageError):
-        registry.ALGORITHMS.get("rej_abc")(**wrong)

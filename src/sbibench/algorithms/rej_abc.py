@@ -3,23 +3,26 @@
 Tavaré et al. 1997; Pritchard et al. 1999; as in Lueckmann et al. 2021, appendices A.1 and H: the
 100 nearest by the l2 norm, whatever the budget, then a kernel density estimate with cross-validated
 bandwidth. The estimate is made in unconstrained space, so no sample leaves the prior's support.
+Their variants +LRA and +SASS are `adjust` = "linear" and `summaries` = "semi_automatic".
 """
 
 from dataclasses import dataclass
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jax import random
 from jaxtyping import PRNGKeyArray
 
 from sbibench.core import priors
 from sbibench.core.errors import InvalidSimulationsError, UsageError
-from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count
 from sbibench.core.problem import Problem, checked_x
 from sbibench.core.simulator import InvalidPolicy, Simulations
-from sbibench.inference.kde import KDE
+from sbibench.inference.adjustment import Adjustment, adjust
 from sbibench.inference.nearest import nearest
+from sbibench.inference.particles import Particles
+from sbibench.inference.summaries import SemiAutomatic, Summaries, features, pilot
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,18 @@ class RejABC:
     top
         How many of the nearest simulations are kept.
     quantile
-        The share of the budget to keep in place of `top`, between 0 and 1.
+        The share of the simulations to keep in place of `top`, between 0 and 1.
     kde
         Whether samples are drawn from a kernel density estimate; if not, the kept parameters are
         drawn with replacement.
+    adjust
+        Whether the kept parameters are corrected by a "linear" regression on their data (Beaumont
+        et al. 2002).
+    summaries
+        Whether the data are compared as they are or by "semi_automatic" summaries (Fearnhead &
+        Prangle 2012), on which half of the budget is spent.
+    degree
+        The highest power of a data value in the summaries.
     invalid
         What to do with simulations that are not finite: "drop" (they are infinitely far away, so
         this adds no bias) or "refuse".
@@ -43,6 +54,9 @@ class RejABC:
     top: int = 100
     quantile: float | None = None
     kde: bool = True
+    adjust: Adjustment = "none"
+    summaries: Summaries = "none"
+    degree: int = 3
     invalid: InvalidPolicy = "drop"
 
     def __post_init__(self) -> None:
@@ -50,6 +64,8 @@ class RejABC:
             raise UsageError(f"top is 1 or more, not {self.top}")
         if self.quantile is not None and not 0 < self.quantile <= 1:
             raise UsageError(f"quantile lies above 0 and up to 1, not {self.quantile}")
+        if self.degree < 1:
+            raise UsageError(f"degree is 1 or more, not {self.degree}")
 
     def _kept(self, budget: int) -> int:
         kept = self.top if self.quantile is None else round(self.quantile * budget)
@@ -70,8 +86,13 @@ class RejABC:
         InvalidSimulationsError
             If fewer simulations are finite than are to be kept, or by the policy `invalid`.
         """
-        prior_key, simulator_key, kde_key = random.split(key, 3)
-        kept = self._kept(problem.simulator.left)
+        prior_key, simulator_key, kde_key, pilot_key = random.split(key, 4)
+        summaries, half = None, problem.simulator.left // 2
+        if self.summaries == "semi_automatic":
+            kept = self._kept(problem.simulator.left - half)
+            summaries = pilot(pilot_key, problem, half, self.degree, self.invalid)
+        else:
+            kept = self._kept(problem.simulator.left)
         thetas = priors.rows(problem.prior).sample(prior_key, problem.simulator.left)
         simulations = problem.simulator(simulator_key, thetas).accept(self.invalid)
         if len(simulations.xs) < kept:
@@ -79,7 +100,7 @@ class RejABC:
                 f"{len(simulations.xs)} simulations are finite, {kept} were to be kept; raise the "
                 "budget or keep fewer"
             )
-        return RejABCPosterior(self, problem, simulations, kept, kde_key)
+        return RejABCPosterior(self, problem, simulations, summaries, kept, kde_key)
 
 
 class RejABCPosterior:
@@ -92,35 +113,39 @@ class RejABCPosterior:
         settings: RejABC,
         problem: Problem,
         simulations: Simulations,
+        summaries: SemiAutomatic | None,
         kept: int,
         key: PRNGKeyArray,
     ) -> None:
         self._settings = settings
-        self._rows = priors.rows(problem.prior)
-        self._simulations = simulations
+        self._prior = problem.prior
+        self._thetas = simulations.thetas
+        self._summaries = summaries
+        self._features = features(summaries, simulations.xs)
         self._kept = kept
-        self._key = key
+        self._key = np.asarray(random.key_data(key))
         self._x_obs = problem.x_obs
         self.info: Info = {"kept": kept}
-        self._kde = self._at(problem.x_obs, self.info)
+        self._particles = self._at(problem.x_obs, self.info)
 
-    def _at(self, x: np.ndarray, info: Info) -> KDE | np.ndarray:
-        index, distances = nearest(self._simulations.xs, x, self._kept)
+    def _at(self, x: np.ndarray, info: Info) -> Particles:
+        target = features(self._summaries, x[None])[0]
+        index, distances = nearest(self._features, target, self._kept)
         info["epsilon"] = float(distances[-1])
-        thetas: np.ndarray = self._simulations.thetas[index]
-        if not self._settings.kde:
-            return thetas
-        kde = KDE.fit(self._key, self._rows.from_support(thetas.astype(np.float64)))
-        info["bandwidth"] = kde.bandwidth
-        return kde
+        thetas = self._thetas[index]
+        if self._settings.adjust == "linear":
+            thetas, info["adjusted"] = adjust(self._prior, thetas, self._features[index], target)
+        particles = Particles(self._prior, thetas)
+        if self._settings.kde:
+            particles = particles.smoothed(random.wrap_key_data(jnp.asarray(self._key)))
+            info["bandwidth"] = particles.bandwidth
+        return particles
 
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
         """Draw n samples [n, d] at x [p], by default the observation that it was fitted for."""
         check_count(n)
-        estimate = self._kde if x is None else self._at(checked_x(x, self._x_obs), {})
-        if isinstance(estimate, KDE):
-            return self._rows.single(self._rows.to_support(estimate.sample(key, n)))
-        return estimate[numpy_rng(key).integers(len(estimate), size=n)]
+        particles = self._particles if x is None else self._at(checked_x(x, self._x_obs), {})
+        return particles.sample(key, n)
 
 
 ALGORITHM = RejABC
