@@ -109,7 +109,7 @@ class MDN:
 
         def multiply(a: Any, axis_key: PRNGKeyArray) -> Any:
             copies = jnp.concatenate([a] * self._settings.components)
-            return copies + 0.02 * jax.random.normal(axis_key, copies.shape, copies.dtype)
+            return copies + 0.005 * jax.random.normal(axis_key, copies.shape, copies.dtype)
 
         weight_key, bias_key = jax.random.split(key)
         last = params.weights.last
