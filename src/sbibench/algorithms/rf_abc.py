@@ -18,7 +18,7 @@ from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count
 from sbibench.core.problem import Problem, checked_x
 from sbibench.core.simulator import InvalidPolicy
-from sbibench.inference.forest import Forest, Sorted, forest_weights
+from sbibench.inference.forest import Forest, forest_weights
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class RFABCPosterior:
         self._x_obs = problem.x_obs
         self._weights, trees = forest_weights(
             numpy_rng(key),
-            Sorted.of(xs),
+            xs,
             thetas,
             problem.x_obs,
             settings.forest,
@@ -95,8 +95,7 @@ class RFABCPosterior:
         if x is None or np.array_equal(x := checked_x(x, self._x_obs), self._x_obs):
             return self._weights
         forest = self._settings.forest
-        data = Sorted.of(self._xs)
-        return forest_weights(numpy_rng(self._key), data, self._thetas, x, forest)[0]
+        return forest_weights(numpy_rng(self._key), self._xs, self._thetas, x, forest)[0]
 
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
         """Draw n samples [n, d], float32, at x [p]: each parameter by its own weights.

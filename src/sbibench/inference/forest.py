@@ -16,6 +16,7 @@ import numpy as np
 from sbibench.core.deadline import FOREVER, Deadline
 from sbibench.core.errors import UsageError
 from sbibench.core.problem import Progress, silent
+from sbibench.inference.pls import pls_axes
 
 FILTER = 16
 """A node with more than one in so many of the simulations takes its order from the root's."""
@@ -39,17 +40,24 @@ class Forest:
         A node with so many bootstrap draws or fewer is a leaf.
     tried
         Columns of x that are tried at each node; a third of them by default.
+    linear
+        A parameter's forest also sees its first axes of partial least squares, as many as explain
+        this share of what is linear in x; 0 for none (as in the software of Collin et al. 2020,
+        whose default is 0.9).
     """
 
     trees: int = 500
     min_node: int = 5
     tried: int | None = None
+    linear: float = 0.9
 
     def __post_init__(self) -> None:
         for name in ("trees", "min_node", "tried"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} is 1 or more, not {value}")
+        if not 0 <= self.linear <= 1:
+            raise UsageError(f"linear is a share from 0 to 1, not {self.linear}")
 
     def columns(self, p: int) -> int:
         """Return how many of p columns are tried at each node."""
@@ -80,18 +88,24 @@ class Sorted(NamedTuple):
 
 
 def leaf(
-    rng: np.random.Generator, data: Sorted, y: np.ndarray, x: np.ndarray, forest: Forest
+    rng: np.random.Generator,
+    data: Sorted,
+    seen: np.ndarray,
+    y: np.ndarray,
+    x: np.ndarray,
+    forest: Forest,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Grow one tree along the path of x [p]; return the leaf's rows and their bootstrap counts.
 
-    Each node is split where the squared deviations of y [n] on both sides add up to the least.
+    Each node is split where the squared deviations of y [n] on both sides add up to the least, by
+    one of the columns that the tree has `seen`.
     """
-    p, n = data.columns.shape
+    n = data.columns.shape[1]
     counts = np.bincount(rng.integers(n, size=n), minlength=n).astype(np.float64)
     sums = counts * y
     rows = np.flatnonzero(counts)
     while (size := counts.take(rows).sum()) > forest.min_node:
-        features = rng.permutation(p)[: forest.columns(p)]
+        features = rng.permutation(seen)[: forest.columns(len(seen))]
         mean = sums.take(rows).sum() / size
         # Long rows one by one, which stay in the cache.
         groups = [features] if len(rows) < LONG else features[:, None]
@@ -148,26 +162,27 @@ def _best_split(
 
 def forest_weights(
     rng: np.random.Generator,
-    data: Sorted,
+    xs: np.ndarray,
     ys: np.ndarray,
     x: np.ndarray,
     forest: Forest,
     deadline: Deadline = FOREVER,
     progress: Progress = silent,
 ) -> tuple[np.ndarray, int]:
-    """Return the weights [n, d] that a forest for each column of y [n, d] gives at x [p].
+    """Return the weights of rows x [n, p] that a forest for each column of y [n, d] gives at x [p].
 
     Returns
     -------
     weights, trees
-        Each column of weights adds up to 1; how many trees a forest has, fewer than asked for if
-        the deadline came first.
+        Weights [n, d], each column of which adds up to 1; how many trees a forest has, fewer than
+        asked for if the deadline came first.
 
     Raises
     ------
     DeadlineError
         If the time is over before each forest has some trees.
     """
+    data, x, seen = _columns(xs, ys, x, forest)
     centred = np.asfortranarray(ys - ys.mean(0, dtype=np.float64))
     weights = np.zeros(ys.shape)
     grown = 0
@@ -177,8 +192,24 @@ def forest_weights(
             if not grown:
                 deadline.check("growing the first trees")
             for _ in range(more):
-                rows, counts = leaf(rng, data, centred[:, j], x, forest)
+                rows, counts = leaf(rng, data, seen[j], centred[:, j], x, forest)
                 weights[rows, j] += counts / counts.sum()
         grown += more
         progress("growing trees", grown, forest.trees)
     return weights / grown, grown
+
+
+def _columns(
+    xs: np.ndarray, ys: np.ndarray, x: np.ndarray, forest: Forest
+) -> tuple[Sorted, np.ndarray, list[np.ndarray]]:
+    """Return x with all linear axes beside it, the same of the observation, and who sees what."""
+    p = xs.shape[1]
+    parts, observed, seen, total = [xs], [x], [], p
+    for y in ys.T:
+        axes = pls_axes(xs, y, forest.linear)
+        parts.append(axes.project(xs))
+        observed.append(axes.project(x[None])[0])
+        k = len(observed[-1])
+        seen.append(np.r_[:p, total : total + k])
+        total += k
+    return Sorted.of(np.concatenate(parts, 1)), np.concatenate(observed), seen

@@ -56,6 +56,8 @@ class HostChains:
         self._caps = np.array([settings.max_out, settings.max_in])
         self._widths = slice_steps.spread(start)
         self._chains = _begin(key, start, log_f, self._widths, self._caps)
+        self._kept = np.empty((16, *start.shape))
+        self._count = np.zeros(len(start), int)
 
     @property
     def us(self) -> np.ndarray:
@@ -81,8 +83,22 @@ class HostChains:
         """Return where the chains ask for the density next, [c, d]."""
         return np.asarray(_places(self._key, self._chains))
 
-    def move(self, log_v: np.ndarray) -> np.ndarray:
-        """Take the log densities [c] at `places`; return which chains ended a sweep, bool [c]."""
+    def move(self, log_v: np.ndarray, *, keep: bool) -> None:
+        """Take the log densities [c] at `places`; keep the places where a chain ends a sweep."""
         before = self.sweeps
         self._chains = _move(self._key, self._chains, log_v, self._widths, self._caps)
-        return self.sweeps > before
+        if not keep:
+            return
+        ended = self.sweeps > before
+        if self._count.max() == len(self._kept):
+            self._kept = np.concatenate([self._kept, np.empty_like(self._kept)])
+        self._kept[self._count[ended], ended] = self.us[ended]
+        self._count += ended
+
+    @property
+    def draws(self) -> np.ndarray:
+        """What was kept, [draws, c, d]: of each chain as many as the slowest has made.
+
+        More of the fast ones would favour places where an update takes few evaluations.
+        """
+        return self._kept[: self._count.min()]
