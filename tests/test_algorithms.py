@@ -15,8 +15,8 @@ from sbibench.core.posterior import Posterior
 from sbibench.metrics.c2st import c2st
 
 NAMES = registry.ALGORITHMS.names()
-BUDGETS = {"sl": 600_000}
-"""Of those that simulate hundreds of times at each place."""
+BUDGETS = {"rf_abc": 2000, "sl": 600_000}
+"""Of those that need more: whose samples are few simulations, or that estimate a covariance."""
 
 NO_SIMULATIONS = {"prior", "reference"}
 """The baselines: one learns nothing, the other is told."""
@@ -129,7 +129,8 @@ def test_invalid_rows_are_dropped_or_refused_by_choice(name, toy_task, key):
     problem = task.problem(1, budget(name))
     samples = dataclasses.replace(settings, invalid="drop").fit(key, problem).sample(key, 100)
     assert np.isfinite(samples).all()
-    assert 0.2 < problem.simulator.invalid / problem.simulator.calls < 0.45
+    least = 0.1 if name == "sl" else 0.2  # which stays away from where none is finite
+    assert least < problem.simulator.invalid / problem.simulator.calls < 0.45
     with pytest.raises(InvalidSimulationsError, match="not finite"):
         dataclasses.replace(settings, invalid="refuse").fit(key, task.problem(1, budget(name)))
 
