@@ -204,6 +204,8 @@ def _columns(
 ) -> tuple[Sorted, np.ndarray, list[np.ndarray]]:
     """Return x with all linear axes beside it, the same of the observation, and who sees what."""
     p = xs.shape[1]
+    if forest.linear == 0:
+        return Sorted.of(xs), x, [np.arange(p)] * ys.shape[1]
     parts, observed, seen, total = [xs], [x], [], p
     for y in ys.T:
         axes = pls_axes(xs, y, forest.linear)
