@@ -8,6 +8,7 @@ import scipy.stats
 
 from sbibench.core.errors import SamplingError, UsageError
 from sbibench.inference.slice import SliceSampling, slice_chains
+from sbibench.inference.slice_host import HostChains
 
 FAST = SliceSampling(warmup=20, thinning=4)
 
@@ -71,6 +72,67 @@ def test_same_key_same_draws(key):
 def test_a_start_without_density_is_an_error_in_words(key):
     with pytest.raises(SamplingError, match="1 of 2 chains start where the density is 0"):
         slice_chains(key, exponential, np.array([[1.0], [-1.0]]), 1, FAST)
+
+
+@pytest.mark.parametrize(("warmup", "thinning"), [(0, 1), (1, 1), (2, 1), (0, 3)])
+def test_every_draw_is_one_however_short_the_chains(key, warmup, thinning):
+    start = np.random.default_rng(0).normal(size=(400, 1))
+    short = SliceSampling(warmup=warmup, thinning=thinning)
+    draws, _ = slice_chains(key, lambda u: -0.5 * u[0] ** 2, start, 3, short)
+    for i in range(3):
+        assert scipy.stats.kstest(draws[:, i, 0], "norm").pvalue > 1e-3
+    assert (draws[:, 0] != start).all()
+    assert (draws[:, 1:] != draws[:, :-1]).all()
+
+
+def test_no_sweep_between_draws_is_refused():
+    with pytest.raises(UsageError, match="thinning is 1 sweep or more, not 0"):
+        SliceSampling(thinning=0)
+
+
+def _on_host(key, log_density, start, turns):
+    chains = HostChains(key, start, log_density(start), SliceSampling())
+    for turn in range(turns):
+        chains.move(log_density(chains.places()), keep=turn >= 100)
+    return chains
+
+
+def test_chains_driven_from_outside_draw_the_same_distribution(key):
+    start = np.random.default_rng(0).normal(size=(200, 3))
+    scale, mean = np.array([1.0, 5.0, 0.1]), np.array([3.0, -20.0, 0.5])
+    chains = _on_host(key, lambda us: -0.5 * (((us - mean) / scale) ** 2).sum(1), start, 1000)
+    assert len(chains.draws) == chains.draws.shape[0] > 20
+    z = (chains.draws[::8].reshape(-1, 3) - mean) / scale
+    for j in range(3):
+        assert scipy.stats.kstest(z[:, j], "norm").pvalue > 1e-3
+
+
+def test_both_drivers_take_the_same_steps(key):
+    start = np.random.default_rng(0).normal(size=(30, 2))
+    once = SliceSampling(warmup=0, thinning=1)
+    wanted, _ = slice_chains(key, lambda u: -0.5 * jnp.sum(u**2), start, 1, once)
+    chains = _on_host(key, lambda us: -0.5 * (us**2).sum(1), start, 0)
+    while chains.sweeps.min() < 1:
+        chains.move(-0.5 * (chains.places() ** 2).sum(1), keep=True)
+    np.testing.assert_allclose(chains.draws[0], wanted[:, 0])
+
+
+def test_a_density_estimated_with_noise_is_drawn_by_its_mean(key):
+    """Noise whose exponential has the mean 1 widens nothing."""
+    rng, sd = np.random.default_rng(2), 0.7
+    start = rng.normal(size=(400, 1))
+
+    def noisy(us):
+        return -0.5 * us[:, 0] ** 2 + sd * rng.normal(size=len(us)) - sd**2 / 2
+
+    draws = _on_host(key, noisy, start, 800).draws
+    np.testing.assert_allclose(draws.mean(), 0, atol=0.06)
+    np.testing.assert_allclose(draws.std(), 1, atol=0.05)
+
+
+def test_a_start_without_density_is_an_error_for_both_drivers(key):
+    with pytest.raises(SamplingError, match="1 of 2 chains"):
+        HostChains(key, np.zeros((2, 1)), np.array([0.0, -np.inf]), SliceSampling())
 
 
 @pytest.mark.parametrize("wrong", [{"warmup": -1}, {"thinning": 0}, {"max_out": 0}])

@@ -1,4 +1,4 @@
-"""What an algorithm may see of a task: no likelihood, no truth, no reference."""
+"""What an algorithm may see of a task: no likelihood, no truth."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +12,9 @@ from sbibench.core.errors import UsageError
 from sbibench.core.priors import check_prior
 from sbibench.core.simulator import Simulator
 
+Oracle = Callable[[Any, int], np.ndarray]
+"""(key, n) -> n draws [n, d] of the true posterior at x_obs."""
+
 Progress = Callable[[str, int, int | None], None]
 """(stage, done, total or None): called between pieces of work."""
 
@@ -22,12 +25,17 @@ def silent(stage: str, done: int, total: int | None) -> None:
 
 @dataclass(frozen=True)
 class Problem:
-    """An inference problem: prior, simulator, one observation x_obs [p] (float32)."""
+    """An inference problem: prior, simulator, one observation x_obs [p] (float32).
+
+    The `oracle` is for the baseline `reference` alone, which shows what two sets of exact draws
+    score against each other; an algorithm that infers anything has no business with it.
+    """
 
     prior: Distribution
     simulator: Simulator
     x_obs: np.ndarray
     progress: Progress = field(default=silent)
+    oracle: Oracle | None = None
 
     def __post_init__(self) -> None:
         check_prior(self.prior)
