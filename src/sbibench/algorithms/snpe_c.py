@@ -51,7 +51,7 @@ class SNPEC:
     atoms: int = 10
     combined: bool = True
     flow: DensityEstimator = field(default_factory=DensityEstimator)
-    training: Training = field(default_factory=Training)
+    training: Training = field(default_factory=lambda: Training(patience=8))
     invalid: InvalidPolicy = "refuse"
     max_proposals: int = 1_000_000
 

@@ -42,6 +42,10 @@ class Training:
         Rows per step.
     learning_rate
         Of Adam (Kingma & Ba 2015).
+    averaging
+        The weights that are judged and returned are running means over the steps, in which a step
+        counts 1 - averaging and its forerunners the rest (Polyak & Juditsky 1992); 0 takes those of
+        the last step.
     clip_norm
         Gradients are scaled down to this global norm.
     validation_fraction
@@ -52,17 +56,20 @@ class Training:
         Training stops here in any case.
     """
 
-    batch_size: int = 200
-    learning_rate: float = 5e-4
+    batch_size: int = 100
+    learning_rate: float = 2e-3
+    averaging: float = 0.99
     clip_norm: float = 5.0
     validation_fraction: float = 0.1
-    patience: int = 20
+    patience: int = 15
     max_epochs: int = 2000
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "learning_rate", "clip_norm", "patience", "max_epochs"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} must be positive, not {getattr(self, name)!r}")
+        if not 0 <= self.averaging < 1:
+            raise UsageError(f"averaging lies from 0 up to below 1, not {self.averaging!r}")
         if not 0 < self.validation_fraction < 1:
             raise UsageError(
                 f"validation_fraction lies between 0 and 1, not {self.validation_fraction!r}"
@@ -70,8 +77,8 @@ class Training:
 
 
 @functools.lru_cache(maxsize=64)
-def _programs(loss: Loss, settings: Training) -> tuple[Any, Any, Any]:
-    """Return (initial optimiser state, train a chunk, validate a chunk), compiled once."""
+def _programs(loss: Loss, settings: Training) -> tuple[Any, Any, Any, Any]:
+    """Return (initial state, train a chunk, validate a chunk, averaged weights), compiled once."""
     # Flattened: one vector to update compiles to one loop in place of a dozen.
     adam = optax.flatten(
         optax.chain(
@@ -83,7 +90,12 @@ def _programs(loss: Loss, settings: Training) -> tuple[Any, Any, Any]:
         return eqx.partition(weights, eqx.is_inexact_array)
 
     def init(weights: Any) -> Any:
-        return adam.init(split(weights)[0])
+        moving = split(weights)[0]
+        return adam.init(moving), moving
+
+    def averaged(params: Any, state: Any) -> Any:
+        """Return the parameters with the running means of the weights."""
+        return type(params)(eqx.combine(state[1], split(params[0])[1]), *params[1:])
 
     def train(params: Any, state: Any, key: PRNGKeyArray, steps: Any, chunk: Any) -> Any:
         weights, others = split(params[0])
@@ -93,13 +105,16 @@ def _programs(loss: Loss, settings: Training) -> tuple[Any, Any, Any]:
             return jnp.mean(loss(whole, key, *rows))
 
         def step(i: Any, carry: Any) -> Any:
-            weights, state, total = carry
+            weights, (state, mean), total = carry
             rows = jax.tree.map(lambda a: a[i], chunk)
             value, gradient = jax.value_and_grad(mean_loss)(
                 weights, jax.random.fold_in(key, i), rows
             )
             updates, state = adam.update(gradient, state, weights)
-            return optax.apply_updates(weights, updates), state, total + value
+            weights = optax.apply_updates(weights, updates)
+            share = 1 - settings.averaging
+            mean = jax.tree.map(lambda m, w: m + share * (w - m), mean, weights)
+            return weights, (state, mean), total + value
 
         start = (weights, state, jnp.zeros((), SINGLE))
         weights, state, total = jax.lax.fori_loop(0, steps, step, start)
@@ -113,7 +128,7 @@ def _programs(loss: Loss, settings: Training) -> tuple[Any, Any, Any]:
 
         return jax.lax.fori_loop(0, steps, step, jnp.zeros((), SINGLE))
 
-    return jax.jit(init), jax.jit(train), jax.jit(validate)
+    return jax.jit(init), jax.jit(train), jax.jit(validate), averaged
 
 
 def _chunks(
@@ -172,7 +187,7 @@ def train(
     n = len(rows[0])
     if n < 2:
         raise UsageError(f"training needs 2 valid simulations or more, there are {n}")
-    init, run, validate = _programs(loss, settings)
+    init, run, validate, averaged = _programs(loss, settings)
     order_key, step_key, validation_key = jax.random.split(key, 3)
     rng = numpy_rng(order_key)
     order = rng.permutation(n)
@@ -206,14 +221,15 @@ def train(
             stopped = "deadline"
             break
         # The same key every time: losses of different epochs compare.
+        judged = averaged(params, state)
         sums = [
-            float(validate(params, jax.random.fold_in(validation_key, i), steps, chunk, weight))
+            float(validate(judged, jax.random.fold_in(validation_key, i), steps, chunk, weight))
             for i, (steps, chunk, weight) in enumerate(_chunks(validation, batch, rows))
         ]
         loss_validation = sum(sums) / held_out
         progress("training", epoch, None)
         if loss_validation < best_loss:
-            best, best_loss, best_epoch = params, loss_validation, epoch
+            best, best_loss, best_epoch = judged, loss_validation, epoch
         elif epoch - best_epoch >= settings.patience:
             stopped = "converged"
             break
