@@ -29,6 +29,8 @@ class NLE:
         How it is trained.
     mcmc
         How the posterior is sampled.
+    log_data
+        Whether the network sees positive data columns that span orders of magnitude as logarithms.
     invalid
         What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
         likelihood wherever simulations fail more often.
@@ -37,6 +39,7 @@ class NLE:
     flow: DensityEstimator = field(default_factory=lambda: DensityEstimator("maf"))
     training: Training = field(default_factory=Training)
     mcmc: MCMC = field(default_factory=MCMC)
+    log_data: bool = True
     invalid: InvalidPolicy = "refuse"
 
     def fit(self, key: PRNGKeyArray, problem: Problem) -> MCMCPosterior:
@@ -50,7 +53,7 @@ class NLE:
             By the policy `invalid`.
         """
         estimator = likelihood_flow(self.flow.architecture, problem.d, problem.p)
-        learn = learn_by_mcmc(estimator, problem, self.training, self.mcmc)
+        learn = learn_by_mcmc(estimator, problem, self.training, self.mcmc, log_data=self.log_data)
         posterior: MCMCPosterior = run_rounds(key, problem, 1, learn, self.invalid)
         return posterior
 

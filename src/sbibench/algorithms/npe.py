@@ -28,17 +28,20 @@ class NPE:
         Architecture of the density estimator.
     training
         How it is trained.
+    log_data
+        Whether the network sees positive data columns that span orders of magnitude as logarithms.
     invalid
         What to do with simulations that are not finite: "drop" trains on the others and so infers
         the posterior given that the simulation is valid, which is unbiased; or "refuse".
     max_proposals
-        How many draws of the flow one call may use to find samples in the support.
+        After how many draws of the flow chains take over to find samples in the support.
     """
 
     flow: DensityEstimator = field(default_factory=DensityEstimator)
     training: Training = field(default_factory=Training)
+    log_data: bool = True
     invalid: InvalidPolicy = "drop"
-    max_proposals: int = 1_000_000
+    max_proposals: int = 200_000
 
     def __post_init__(self) -> None:
         check_proposals(self.max_proposals)
@@ -57,7 +60,16 @@ class NPE:
 
         def learn(key: PRNGKeyArray, data: Data, _: None) -> TruncatedPosterior:
             rows = (data.thetas, data.xs)
-            return fit_flow(key, problem, flow, flow.loss, rows, self.training, self.max_proposals)
+            return fit_flow(
+                key,
+                problem,
+                flow,
+                flow.loss,
+                rows,
+                self.training,
+                self.max_proposals,
+                log_data=self.log_data,
+            )
 
         posterior: TruncatedPosterior = run_rounds(key, problem, 1, learn, self.invalid)
         return posterior

@@ -32,6 +32,8 @@ class SNLE:
         How it is trained.
     mcmc
         How the posterior is sampled.
+    log_data
+        Whether the network sees positive data columns that span orders of magnitude as logarithms.
     invalid
         What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
         likelihood wherever simulations fail more often.
@@ -41,6 +43,7 @@ class SNLE:
     flow: DensityEstimator = field(default_factory=lambda: DensityEstimator("maf"))
     training: Training = field(default_factory=Training)
     mcmc: MCMC = field(default_factory=MCMC)
+    log_data: bool = True
     invalid: InvalidPolicy = "refuse"
 
     def __post_init__(self) -> None:
@@ -57,7 +60,7 @@ class SNLE:
             By the policy `invalid`.
         """
         estimator = likelihood_flow(self.flow.architecture, problem.d, problem.p)
-        learn = learn_by_mcmc(estimator, problem, self.training, self.mcmc)
+        learn = learn_by_mcmc(estimator, problem, self.training, self.mcmc, log_data=self.log_data)
         posterior: MCMCPosterior = run_rounds(key, problem, self.rounds, learn, self.invalid)
         return posterior
 

@@ -23,6 +23,7 @@ from sbibench.core import priors
 from sbibench.core.errors import UsageError
 from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
+from sbibench.inference.features import Features
 from sbibench.inference.mdn import MDNParams, MixtureDensity, mixture_density
 from sbibench.inference.mixture import Gaussian, Mixture, divide, draw, log_density
 from sbibench.inference.rounds import Data, check_rounds, run_rounds
@@ -84,18 +85,21 @@ class SNPEA:
         The mixture density network; its components are those of the last round.
     training
         How it is trained.
+    log_data
+        Whether the network sees positive data columns that span orders of magnitude as logarithms.
     invalid
         What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
         posterior since later rounds do not simulate from the prior.
     max_proposals
-        How many draws of the mixture one call may use to find samples in the support.
+        After how many draws of the mixture chains take over to find samples in the support.
     """
 
     rounds: int = 10
     density: MixtureDensity = field(default_factory=MixtureDensity)
     training: Training = field(default_factory=Training)
+    log_data: bool = True
     invalid: InvalidPolicy = "refuse"
-    max_proposals: int = 1_000_000
+    max_proposals: int = 200_000
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
@@ -127,22 +131,28 @@ class SNPEA:
             init_key, train_key, check_key = random.split(key, 3)
             last = int(data.rounds[-1]) == self.rounds - 1
             new = data.rounds == data.rounds[-1]
+            features = (
+                previous.features if previous else Features.fit(data.xs, log_data=self.log_data)
+            )
             us = np.log(data.thetas[new]) if logarithmic else data.thetas[new]
-            start = network or one.init(init_key, us, data.xs[new])
+            xs, x_obs = features(data.xs[new]), features(problem.x_obs)
+            start = network or one.init(init_key, us, xs)
             mdn = many if last else one
             network, info = train(
                 train_key,
                 mdn.loss,
                 many.grown(init_key, start) if last else start,
-                (us, data.xs[new]),
+                (us, xs),
                 self.training,
                 problem.deadline,
                 problem.progress,
             )
-            mixture, info["mended"] = divide(mdn.at(network, problem.x_obs), proposal, prior)
+            mixture, info["mended"] = divide(mdn.at(network, x_obs), proposal, prior)
             density = _density(logarithmic=logarithmic)
-            posterior = TruncatedPosterior(density, mixture, problem, info, self.max_proposals)
-            inside = support.inside(posterior.propose(check_key, problem.x_obs, 1000)).mean()
+            posterior = TruncatedPosterior(
+                density, mixture, features, problem, info, self.max_proposals
+            )
+            inside = support.inside(posterior.propose(check_key, x_obs, 1000)).mean()
             if previous is not None and inside < LEAST_INSIDE:
                 posterior, failed = previous, failed + 1
             elif not last:

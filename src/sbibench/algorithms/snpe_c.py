@@ -40,11 +40,13 @@ class SNPEC:
         Architecture of the density estimator.
     training
         How it is trained.
+    log_data
+        Whether the network sees positive data columns that span orders of magnitude as logarithms.
     invalid
         What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
         posterior since later rounds do not simulate from the prior.
     max_proposals
-        How many draws of the flow one call may use to find samples in the support.
+        After how many draws of the flow chains take over to find samples in the support.
     """
 
     rounds: int = 10
@@ -52,8 +54,9 @@ class SNPEC:
     combined: bool = True
     flow: DensityEstimator = field(default_factory=DensityEstimator)
     training: Training = field(default_factory=lambda: Training(patience=8))
+    log_data: bool = True
     invalid: InvalidPolicy = "refuse"
-    max_proposals: int = 1_000_000
+    max_proposals: int = 200_000
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
@@ -89,6 +92,7 @@ class SNPEC:
                 self.training,
                 self.max_proposals,
                 previous,
+                log_data=self.log_data,
             )
 
         posterior: TruncatedPosterior = run_rounds(key, problem, self.rounds, learn, self.invalid)

@@ -31,6 +31,8 @@ class SNRE:
         How it is trained.
     mcmc
         How the posterior is sampled.
+    log_data
+        Whether the network sees positive data columns that span orders of magnitude as logarithms.
     invalid
         What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
         ratio wherever simulations fail more often.
@@ -40,6 +42,7 @@ class SNRE:
     classifier: Classifier = field(default_factory=Classifier)
     training: Training = field(default_factory=Training)
     mcmc: MCMC = field(default_factory=MCMC)
+    log_data: bool = True
     invalid: InvalidPolicy = "refuse"
 
     def __post_init__(self) -> None:
@@ -56,7 +59,7 @@ class SNRE:
             By the policy `invalid`.
         """
         estimator = ratio(self.classifier, problem.d, problem.p)
-        learn = learn_by_mcmc(estimator, problem, self.training, self.mcmc)
+        learn = learn_by_mcmc(estimator, problem, self.training, self.mcmc, log_data=self.log_data)
         posterior: MCMCPosterior = run_rounds(key, problem, self.rounds, learn, self.invalid)
         return posterior
 

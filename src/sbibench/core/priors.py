@@ -63,6 +63,13 @@ def log_prob_unconstrained(prior: Distribution, u: Float[Array, " d"]) -> Float[
     return density
 
 
+def log_volume(prior: Distribution, u: Float[Array, " d"]) -> Float[Array, ""]:
+    """Return log |dθ/du| of `to_support` at u [d]; pure JAX."""
+    bijection = biject_to(prior.support)
+    volume: Array = bijection.log_abs_det_jacobian(u, bijection(u))
+    return volume
+
+
 class Rows:
     """The functions above for many rows at once, compiled once per prior: see `rows`."""
 

@@ -18,6 +18,7 @@ from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.precision import SINGLE
 from sbibench.core.problem import Problem, checked_x
 from sbibench.inference.estimator import Estimator
+from sbibench.inference.features import Features
 from sbibench.inference.rounds import Data, Learn
 from sbibench.inference.slice import SliceSampling, slice_chains
 from sbibench.inference.standardize import constant_columns
@@ -70,6 +71,8 @@ class MCMCPosterior:
         The estimate of the likelihood.
     problem
         Its prior and observation.
+    features
+        How the estimate sees x.
     info
         Facts about the fit; those of the chains of the last call of `sample` are added.
     settings
@@ -77,9 +80,16 @@ class MCMCPosterior:
     """
 
     def __init__(
-        self, estimator: Estimator, params: Any, problem: Problem, info: Info, settings: MCMC
+        self,
+        estimator: Estimator,
+        params: Any,
+        features: Features,
+        problem: Problem,
+        info: Info,
+        settings: MCMC,
     ) -> None:
         self.params = params
+        self.features = features
         self.info = info
         self.amortized = True
         """Whether it may be asked at another x; a sequential fit sets it to False."""
@@ -93,7 +103,8 @@ class MCMCPosterior:
     def _x(self, x: Any) -> np.ndarray:
         if not self.amortized:
             check_same_x(x, self._problem.x_obs)
-        return self._problem.x_obs if x is None else checked_x(x, self._problem.x_obs)
+        x_obs = self._problem.x_obs
+        return self.features(x_obs if x is None else checked_x(x, x_obs))
 
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
         """Draw n samples [n, d], float32, at x [p], by default the x_obs it was fitted for.
@@ -122,13 +133,15 @@ class MCMCPosterior:
             )
         weights = np.exp(weights - weights.max())
         chosen = numpy_rng(choice_key).choice(len(thetas), chains, p=weights / weights.sum())
+        us = self._rows.from_support(thetas.astype(np.float64))
         drawn, info = slice_chains(
             chain_key,
             self._log_density,
-            self._rows.from_support(thetas[chosen].astype(np.float64)),
+            us[chosen],
             math.ceil(n / chains),
             self._settings.slice,
             fixed=(self.params, x),
+            width=4 * us.std(0),
             progress=self._problem.progress,
         )
         self.info |= info
@@ -181,12 +194,15 @@ class MCMCPosterior:
         return float(np.log(w.mean()) + log_w.max())
 
 
-def learn_by_mcmc(estimator: Estimator, problem: Problem, training: Training, mcmc: MCMC) -> Learn:
+def learn_by_mcmc(
+    estimator: Estimator, problem: Problem, training: Training, mcmc: MCMC, *, log_data: bool
+) -> Learn:
     """Return how a round learns: train on, from the weights of the round before."""
 
     def learn(key: PRNGKeyArray, data: Data, previous: MCMCPosterior | None) -> MCMCPosterior:
         init_key, train_key = random.split(key)
-        rows = (data.thetas, data.xs)
+        features = previous.features if previous else Features.fit(data.xs, log_data=log_data)
+        rows = (data.thetas, features(data.xs))
         start = previous.params if previous else estimator.init(init_key, *rows)
         params, info = train(
             train_key, estimator.loss, start, rows, training, problem.deadline, problem.progress
@@ -194,6 +210,6 @@ def learn_by_mcmc(estimator: Estimator, problem: Problem, training: Training, mc
         constant = constant_columns(data.xs)
         if constant:
             info["constant_columns"] = ",".join(map(str, constant))
-        return MCMCPosterior(estimator, params, problem, info, mcmc)
+        return MCMCPosterior(estimator, params, features, problem, info, mcmc)
 
     return learn

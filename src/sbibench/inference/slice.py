@@ -110,7 +110,7 @@ def slice_chains(
     for i, sweeps in enumerate(stops):
         chains = advance(fixed, key, chains, widths, caps, sweeps)
         if i == 0 and sweeps:
-            widths = spread(np.asarray(chains.u))
+            widths = spread(np.asarray(chains.u), otherwise=widths)
         if i >= 2:
             kept[:, i - 2] = chains.u
         progress("slice sampling", sweeps, stops[-1])

@@ -5,7 +5,7 @@ value, wherever it stands: stepping out to the left, to the right, or shrinking.
 another, and it does not matter who evaluates the density. All functions are pure JAX.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,10 +33,14 @@ class Chains(NamedTuple):
     turn: Int[Array, ""]
 
 
-def spread(us: np.ndarray) -> np.ndarray:
-    """Return lengths of intervals [d]: four times the spread of places [c, d], or 1 without any."""
-    lengths = 4 * us.std(0)
-    return np.asarray(np.where(lengths > 0, lengths, 1.0))
+def spread(us: np.ndarray, otherwise: Any = 1.0) -> np.ndarray:
+    """Return four times the deviation of chains [c, d] along each axis.
+
+    Where all chains stand in one place that is no length: it is `otherwise` there.
+    """
+    deviation = us.std(0)
+    apart = deviation > 1e-6 * (1e-6 + np.abs(us).max(0))  # rounding alone is less
+    return np.asarray(np.where(apart, 4 * deviation, otherwise))
 
 
 def begin(

@@ -1,17 +1,24 @@
 """A neural estimate of the posterior, cut to the prior's support."""
 
+import functools
+import math
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jax import random
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from sbibench.core import priors
 from sbibench.core.blocks import map_rows
 from sbibench.core.errors import SamplingError, UsageError
+from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count, check_same_x
+from sbibench.core.precision import SINGLE
 from sbibench.core.problem import Problem, checked_x
+from sbibench.inference.features import Features
 from sbibench.inference.flows import Flow
+from sbibench.inference.slice import SliceSampling, slice_chains
 from sbibench.inference.standardize import constant_columns
 from sbibench.inference.training import Loss, Training, train
 
@@ -22,12 +29,29 @@ HITS = 2000
 """Draws inside the support from which the mass there is known to about 2 %, or much better."""
 
 
+CHAINS = 100
+"""They go on where draws of the estimate hit the support too rarely."""
+
+
+@functools.lru_cache(maxsize=64)
+def _unconstrained(density: Any, rows: priors.Rows) -> Any:
+    """Return (params, x, u) -> log q(θ(u) | x) · |dθ/du| for u [d] in R^d."""
+
+    def log_density(params: Any, x: Float[Array, " p"], u: Float[Array, " d"]) -> Array:
+        theta = priors.to_support(rows.prior, u).astype(SINGLE)
+        value: Array = density.log_prob(params, x, theta) + priors.log_volume(rows.prior, u)
+        return jnp.where(jnp.isfinite(value), value, -jnp.inf)
+
+    return log_density
+
+
 class TruncatedPosterior:
     """q(θ | x) restricted to the prior's support and normalised there.
 
     A density estimate on R^d leaks mass out of the support. Draws outside are rejected, and the
     density inside is divided by the share of q's mass that lies inside (Greenberg et al. 2019,
-    section 4 on leakage), estimated from draws of q.
+    section 4 on leakage), estimated from draws of q. Where too few of them lie inside, chains of
+    slice sampling in unconstrained coordinates take over from those that do.
 
     Parameters
     ----------
@@ -36,17 +60,26 @@ class TruncatedPosterior:
         a `Flow`, and its parameters.
     problem
         Its prior and observation.
+    features
+        How the estimate sees x.
     info
         Facts about the fit; the acceptance rate of the last call of `sample` is added.
     max_proposals
-        How many draws of q one call may use, which also bounds its time.
+        After how many draws of q chains take over.
     """
 
     def __init__(
-        self, density: Any, params: Any, problem: Problem, info: Info, max_proposals: int
+        self,
+        density: Any,
+        params: Any,
+        features: Features,
+        problem: Problem,
+        info: Info,
+        max_proposals: int,
     ) -> None:
         self._density = density
         self.params = params
+        self.features = features
         self._rows = priors.rows(problem.prior)
         self._problem = problem
         self._max_proposals = max_proposals
@@ -58,10 +91,11 @@ class TruncatedPosterior:
     def _x(self, x: Any) -> np.ndarray:
         if not self.amortized:
             check_same_x(x, self._problem.x_obs)
-        return self._problem.x_obs if x is None else checked_x(x, self._problem.x_obs)
+        x_obs = self._problem.x_obs
+        return self.features(x_obs if x is None else checked_x(x, x_obs))
 
     def propose(self, key: PRNGKeyArray, x: np.ndarray, n: int) -> np.ndarray:
-        """Draw n rows θ [n, d] of q(θ | x), inside the support or not."""
+        """Draw n rows θ [n, d] of q(θ | x), x [p] as features, inside the support or not."""
         thetas: np.ndarray = map_rows(self._density.sample, fixed=(self.params, x), key=key, n=n)
         return thetas
 
@@ -77,7 +111,7 @@ class TruncatedPosterior:
         UsageError
             If n < 1 or x is not a finite vector of the right length.
         SamplingError
-            If the cap on proposals comes first; says how many were accepted.
+            If not one draw lies inside the support before the cap on proposals.
         """
         x = self._x(x)
         check_count(n)
@@ -91,13 +125,36 @@ class TruncatedPosterior:
             proposed += size
             self._problem.progress("sampling", min(accepted, n), n)
             if accepted < n and proposed >= self._max_proposals:
-                raise SamplingError(
-                    f"{accepted} of {n} samples after {proposed} draws: only "
-                    f"{accepted / proposed:.2g} of the estimate's mass lies inside the prior's "
-                    "support"
-                )
+                break
         self.info["acceptance_rate"] = accepted / proposed
-        return np.concatenate(kept)[:n]
+        found = np.concatenate(kept)[:n]
+        return found if len(found) == n else self._prolonged(key, x, found, n, proposed)
+
+    def _prolonged(
+        self, key: PRNGKeyArray, x: np.ndarray, found: np.ndarray, n: int, proposed: int
+    ) -> np.ndarray:
+        """Return n samples by slice-sampling chains that start at the ones that were found."""
+        if not len(found):
+            raise SamplingError(
+                f"none of {proposed} draws of the estimate lies inside the prior's support; more "
+                "simulations or fewer rounds may help"
+            )
+        start_key, chain_key = random.split(random.fold_in(key, proposed))
+        us = self._rows.from_support(found.astype(np.float64))
+        us = us[numpy_rng(start_key).permutation(np.resize(np.arange(len(us)), CHAINS))]
+        drawn, info = slice_chains(
+            chain_key,
+            _unconstrained(self._density, self._rows),
+            us,
+            math.ceil(n / CHAINS),
+            SliceSampling(),
+            fixed=(self.params, x),
+            width=4 * self._rows.from_support(self._rows.sample(start_key, 1000)).std(0),
+            progress=self._problem.progress,
+        )
+        self.info |= info
+        us = drawn.transpose(1, 0, 2).reshape(-1, drawn.shape[-1])[:n]
+        return self._rows.single(self._rows.to_support(us))
 
     def log_prob(self, thetas: Any, x: Any = None) -> np.ndarray:
         """Return log densities [n] of rows θ [n, d] at x [p]; -inf outside the support.
@@ -141,6 +198,8 @@ def fit_flow(
     training: Training,
     max_proposals: int,
     previous: TruncatedPosterior | None = None,
+    *,
+    log_data: bool,
 ) -> TruncatedPosterior:
     """Train a flow on rows (θ [n, d], x [n, p], ...) and return its posterior.
 
@@ -150,11 +209,15 @@ def fit_flow(
         What is minimised; it takes these rows.
     previous
         A posterior of the same flow, from whose weights and scalings the training starts.
+    log_data
+        Whether positive data columns that span orders of magnitude are seen as logarithms.
     """
     init_key, train_key = random.split(key)
+    constant = constant_columns(rows[1])
+    features = previous.features if previous else Features.fit(rows[1], log_data=log_data)
+    rows = (rows[0], features(rows[1]), *rows[2:])
     start = previous.params if previous else flow.init(init_key, rows[0], rows[1])
     params, info = train(train_key, loss, start, rows, training, problem.deadline, problem.progress)
-    constant = constant_columns(rows[1])
     if constant:
         info["constant_columns"] = ",".join(map(str, constant))
-    return TruncatedPosterior(flow, params, problem, info, max_proposals)
+    return TruncatedPosterior(flow, params, features, problem, info, max_proposals)

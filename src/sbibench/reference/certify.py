@@ -37,7 +37,7 @@ LIGHT = FlowRejection(
     tempering=Tempering(accepted=1.0),
     draws=10_000,
     flow=SplineFlow(transforms=3, hidden=32),
-    training=Training(batch_size=200, learning_rate=2e-3, patience=3, max_epochs=12),
+    training=Training(batch_size=200, learning_rate=2e-3, averaging=0, patience=3, max_epochs=12),
     quiet=5000,
     batch=5000,
     max_proposals=300_000,

@@ -68,7 +68,7 @@ class FlowRejection:
     flow: SplineFlow = field(default_factory=SplineFlow)
     training: Training = field(
         default_factory=lambda: Training(
-            batch_size=500, learning_rate=1e-3, patience=4, max_epochs=20
+            batch_size=500, learning_rate=1e-3, averaging=0, patience=4, max_epochs=20
         )
     )
     from_prior: float = 0.1

@@ -1,0 +1,34 @@
+"""How a network sees the data: as they are, or columns on a logarithmic scale."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+SPAN = 100.0
+"""A positive column whose largest value is more than so many times the smallest is seen as log."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """An increasing map of each column of x: its logarithm from `floor` on, where it has one.
+
+    Data that span orders of magnitude, as those of a population model do, have no scale on which
+    both ends can be told apart; a posterior does not depend on the scale that data are written in.
+    """
+
+    logarithmic: np.ndarray
+    """Which columns, bool [p]."""
+    floor: np.ndarray
+    """Their smallest value, float32 [p]; what is below counts as this."""
+
+    @classmethod
+    def fit(cls, xs: np.ndarray, *, log_data: bool) -> "Features":
+        """Return the map for data like xs [n, p]; without `log_data` it leaves all as they are."""
+        least, most = xs.min(0), xs.max(0)
+        chosen = (least > 0) & (most > SPAN * least.astype(np.float64))
+        return cls(chosen & log_data, np.where(chosen, least, 1).astype(np.float32))
+
+    def __call__(self, xs: np.ndarray) -> np.ndarray:
+        """Return features [..., p], float32, of x [..., p]."""
+        seen: np.ndarray = np.where(self.logarithmic, np.log(np.maximum(xs, self.floor)), xs)
+        return seen
