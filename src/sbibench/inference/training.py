@@ -28,6 +28,9 @@ from sbibench.core.problem import Progress, silent
 CHUNK = 50
 """Minibatches per call of the compiled program, at most."""
 
+LEAST_STEPS = 10
+"""Steps of an epoch, at least: of fewer no progress can be seen."""
+
 Loss = Callable[..., Any]
 """(params, key, *rows [n, ...]) -> losses [n]; params = (weights, ...), the weights are trained."""
 
@@ -203,11 +206,10 @@ def train(
     for epoch in range(1, settings.max_epochs + 1):
         epoch_key = jax.random.fold_in(step_key, epoch)
         # An epoch is a whole number of full batches: the rows left over take their turn in the
-        # next shuffle, and a set smaller than a batch is repeated to fill one.
-        shuffled = rng.permutation(training)
+        # next shuffle. It has some steps at least: a small set passes several times.
+        passes = math.ceil(LEAST_STEPS * batch / len(training))
+        shuffled = np.concatenate([rng.permutation(training) for _ in range(passes)])
         full = shuffled[: len(shuffled) // batch * batch]
-        if not len(full):
-            full = np.resize(shuffled, batch)
         totals = []
         for i, (steps, chunk, _) in enumerate(_chunks(full, batch, rows)):
             params, state, total = run(
