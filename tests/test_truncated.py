@@ -8,6 +8,7 @@ import pytest
 
 from sbibench.core.errors import SamplingError, UsageError
 from sbibench.inference.coupling import SplineFlow
+from sbibench.inference.features import Features
 from sbibench.inference.flows import conditional_flow
 from sbibench.inference.truncated import TruncatedPosterior
 
@@ -21,8 +22,10 @@ def posterior(toy_task, key, centre=0.0, deviation=0.5, prior=None):
     rng = np.random.default_rng(0)
     thetas = (centre + deviation * rng.normal(size=(300, 2))).astype(np.float32)
     flow = conditional_flow(SplineFlow(hidden=8), 2, 2)
-    params = flow.init(key, thetas, rng.normal(size=(300, 2)).astype(np.float32))
-    return TruncatedPosterior(flow, params, problem, {}, max_proposals=50_000)
+    xs = rng.normal(size=(300, 2)).astype(np.float32)
+    params = flow.init(key, thetas, xs)
+    features = Features.fit(xs, log_data=True)
+    return TruncatedPosterior(flow, params, features, problem, {}, max_proposals=50_000)
 
 
 @pytest.mark.parametrize("x", [None, [1.5, -0.5]])
@@ -51,11 +54,24 @@ def test_all_samples_are_inside_and_outside_has_no_density(toy_task, key):
 def test_sampling_gives_up_in_words_when_all_mass_is_outside(toy_task, key):
     cut = posterior(toy_task, key, centre=1000.0)
     start = time.monotonic()
-    with pytest.raises(SamplingError, match="0 of 100 samples after 50000 draws"):
+    with pytest.raises(SamplingError, match="none of 50000 draws"):
         cut.sample(key, 100)
     assert time.monotonic() - start < 60
     with pytest.raises(SamplingError, match="none of the estimate's mass"):
         cut.log_prob(np.zeros((1, 2)))
+
+
+def test_chains_take_over_where_draws_are_rare(toy_task, key):
+    cut = posterior(toy_task, key, centre=0.3, deviation=0.2)
+    wanted = cut.sample(key, 4000)
+    rare = posterior(toy_task, key, centre=0.3, deviation=0.2)
+    rare._max_proposals = 1
+    short = rare._prolonged(key, rare._x(None), wanted[:30], 4000, 10_000)
+    assert rare.info["chains"] == 100
+    assert ((short >= LOW) & (short <= HIGH)).all()
+    assert len(np.unique(short, axis=0)) == 4000
+    np.testing.assert_allclose(short.mean(0), wanted.mean(0), atol=0.03)
+    np.testing.assert_allclose(short.std(0), wanted.std(0), rtol=0.1)
 
 
 @pytest.mark.parametrize("x", [[1.0], [np.nan, 0.0], [[0.0, 0.0]]])
