@@ -15,6 +15,7 @@ from sbibench.inference.density import DensityEstimator
 from sbibench.inference.estimator import likelihood_flow
 from sbibench.inference.mcmc import MCMC, MCMCPosterior, learn_by_mcmc
 from sbibench.inference.rounds import check_rounds, run_rounds
+from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
 
 
@@ -66,3 +67,4 @@ class SNLE:
 
 
 ALGORITHM = SNLE
+PAPER = SNLE(training=TOOLBOX, log_data=False)

@@ -18,6 +18,7 @@ from sbibench.inference.atoms import balance_weights, weighted_loss
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.flows import conditional_flow
 from sbibench.inference.rounds import Data, check_rounds, run_rounds
+from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
 from sbibench.inference.truncated import TruncatedPosterior, check_proposals, fit_flow
 
@@ -109,3 +110,4 @@ class SNPEB:
 
 
 ALGORITHM = SNPEB
+PAPER = SNPEB(weights="own", training=TOOLBOX, log_data=False)

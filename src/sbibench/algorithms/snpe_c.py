@@ -19,6 +19,7 @@ from sbibench.inference.atoms import atomic_loss
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.flows import conditional_flow
 from sbibench.inference.rounds import Data, check_rounds, run_rounds
+from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
 from sbibench.inference.truncated import TruncatedPosterior, check_proposals, fit_flow
 
@@ -100,3 +101,4 @@ class SNPEC:
 
 
 ALGORITHM = SNPEC
+PAPER = SNPEC(combined=False, training=TOOLBOX, log_data=False)

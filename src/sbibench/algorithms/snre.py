@@ -14,6 +14,7 @@ from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.mcmc import MCMC, MCMCPosterior, learn_by_mcmc
 from sbibench.inference.ratio import Classifier, ratio
 from sbibench.inference.rounds import check_rounds, run_rounds
+from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
 
 
@@ -65,3 +66,4 @@ class SNRE:
 
 
 ALGORITHM = SNRE
+PAPER = SNRE(training=TOOLBOX, log_data=False)

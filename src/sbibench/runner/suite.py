@@ -23,10 +23,11 @@ def check_time_limit(seconds: float | None) -> None:
 
 
 class Contestant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An algorithm of a suite: its name, what tables call it, its settings."""
+    """An algorithm of a suite: its name, what tables call it, its settings on top of a preset."""
 
     name: str
     label: str = ""
+    preset: str = "default"
     settings: dict[str, Any] = {}
 
 
@@ -90,7 +91,17 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             registry.METRICS.get(metric)
         check_time_limit(self.time_limit)
         specs = [
-            spec(task, c.name, c.settings, budget, observation, seed, self.samples, c.label)
+            spec(
+                task,
+                c.name,
+                c.settings,
+                budget,
+                observation,
+                seed,
+                self.samples,
+                c.label,
+                preset=c.preset,
+            )
             for task, budget, observation, seed, c in itertools.product(
                 self.tasks, self.budgets, self.observations, self.seeds, self.algorithms
             )
@@ -119,9 +130,12 @@ def spec(
     samples: int = 10_000,
     label: str = "",
     *,
+    preset: str = "default",
     text: bool = False,
 ) -> RunSpec:
     """Return the identity of one run, checked: names exist, settings and numbers are possible.
+
+    The values override settings of the preset.
 
     Raises
     ------
@@ -130,7 +144,10 @@ def spec(
     """
     task = registry.TASKS.get(task_name)
     cls = registry.ALGORITHMS.get(algorithm_name)
-    full = settings.build(cls, values, algorithm_name, text=text)
+    base = registry.ALGORITHMS.preset(algorithm_name, preset)
+    named = base != cls()
+    shown = f"{algorithm_name} {preset}" if named else algorithm_name
+    full = settings.build(cls, values, algorithm_name, base=base if named else None, text=text)
     task.problem(observation, budget)
     for what, number, least in (("budget", budget, 1), ("seed", seed, 0), ("samples", samples, 1)):
         if number < least:
@@ -142,7 +159,7 @@ def spec(
         task_version=task.version,
         algorithm=algorithm_name,
         settings=settings.as_dict(full),
-        label=label or settings.label(algorithm_name, full),
+        label=label or settings.label(shown, full, base),
         budget=budget,
         observation=observation,
         seed=seed,
