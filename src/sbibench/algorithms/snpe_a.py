@@ -11,7 +11,7 @@ in the division.
 import functools
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -101,6 +101,8 @@ class SNPEA:
     log_data: bool = True
     invalid: InvalidPolicy = "refuse"
     max_proposals: int = 200_000
+    amortized: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
         check_proposals(self.max_proposals)

@@ -59,6 +59,11 @@ class SNPEB:
         check_rounds(self.rounds)
         check_proposals(self.max_proposals)
 
+    @property
+    def amortized(self) -> bool:
+        """Whether its posteriors are: with one round, nothing depends on the observation."""
+        return self.rounds == 1
+
     def fit(self, key: PRNGKeyArray, problem: Problem) -> TruncatedPosterior:
         """Spend the budget in rounds, and train after each.
 

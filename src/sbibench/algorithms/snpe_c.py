@@ -65,6 +65,11 @@ class SNPEC:
             raise UsageError(f"atoms are 2 or more, not {self.atoms}")
         check_proposals(self.max_proposals)
 
+    @property
+    def amortized(self) -> bool:
+        """Whether its posteriors are: with one round, nothing depends on the observation."""
+        return self.rounds == 1
+
     def fit(self, key: PRNGKeyArray, problem: Problem) -> TruncatedPosterior:
         """Spend the budget in rounds, and train after each.
 

@@ -49,6 +49,11 @@ class SNRE:
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
 
+    @property
+    def amortized(self) -> bool:
+        """Whether its posteriors are: with one round, nothing depends on the observation."""
+        return self.rounds == 1
+
     def fit(self, key: PRNGKeyArray, problem: Problem) -> MCMCPosterior:
         """Spend the budget in rounds, and train after each.
 
