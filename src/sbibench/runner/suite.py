@@ -10,6 +10,7 @@ import msgspec
 from sbibench.core import registry, settings
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
+from sbibench.core.posterior import check_shareable
 from sbibench.core.run import RunSpec
 
 LARGEST = 2**31
@@ -44,6 +45,9 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         How many samples are drawn of each posterior.
     time_limit
         Seconds that fitting and sampling may take in one run, or None.
+    share_fit
+        Whether one fit of a task, algorithm, budget and seed serves all observations; otherwise, as
+        in the 2021 paper, each observation has its own.
     """
 
     tasks: tuple[str, ...]
@@ -54,6 +58,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     metrics: tuple[str, ...] = ("c2st",)
     samples: int = 10_000
     time_limit: float | None = None
+    share_fit: bool = False
 
     @classmethod
     def load(cls, path: Path) -> "Suite":
@@ -101,6 +106,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 self.samples,
                 c.label,
                 preset=c.preset,
+                share_fit=self.share_fit,
             )
             for task, budget, observation, seed, c in itertools.product(
                 self.tasks, self.budgets, self.observations, self.seeds, self.algorithms
@@ -131,11 +137,12 @@ def spec(
     label: str = "",
     *,
     preset: str = "default",
+    share_fit: bool = False,
     text: bool = False,
 ) -> RunSpec:
     """Return the identity of one run, checked: names exist, settings and numbers are possible.
 
-    The values override settings of the preset.
+    The values override settings of the preset; see `Suite` for `share_fit`.
 
     Raises
     ------
@@ -148,6 +155,8 @@ def spec(
     named = base != cls()
     shown = f"{algorithm_name} {preset}" if named else algorithm_name
     full = settings.build(cls, values, algorithm_name, base=base if named else None, text=text)
+    if share_fit:
+        check_shareable(algorithm_name, getattr(full, "amortized", True))
     task.problem(observation, budget)
     for what, number, least in (("budget", budget, 1), ("seed", seed, 0), ("samples", samples, 1)):
         if number < least:
@@ -159,11 +168,12 @@ def spec(
         task_version=task.version,
         algorithm=algorithm_name,
         settings=settings.as_dict(full),
-        label=label or settings.label(shown, full, base),
+        label=label or settings.label(shown, full, base) + (" shared fit" if share_fit else ""),
         budget=budget,
         observation=observation,
         seed=seed,
         samples=samples,
+        share_fit=share_fit,
     )
     try:
         _ = run.id
