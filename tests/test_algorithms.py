@@ -108,6 +108,10 @@ def test_a_second_fit_compiles_nothing(fitted, name, toy_task, key, compilations
     assert compilations() == before
 
 
+def test_what_an_algorithm_says_beforehand_of_amortization_is_so(fitted, name):
+    assert getattr(algorithm(name), "amortized", True) == fitted[1].amortized
+
+
 def test_an_amortized_posterior_follows_x(fitted, name, key):
     infers(name)
     _, posterior = fitted

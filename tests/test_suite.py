@@ -54,6 +54,9 @@ def test_a_run_named_twice_is_one_run(tmp_path):
         ("seeds = [0, 1]", "time_limit = -1", "positive number of seconds"),
         ("[0, 1]", "[100000000000000]", "seed is less than"),
         ("tasks = [", "tasks = [[", "at line 3"),
+        ("seeds = [0, 1]", 'share_fit = "yes"', "Expected `bool`"),
+        ("seeds = [0, 1]", "share_fits = true", "did you mean 'share_fit'"),
+        ("settings = { top = 10 }", "preset = 3", "Expected `str`"),
     ],
 )
 def test_what_no_run_can_be_made_of_is_refused(tmp_path, old, new, message):

@@ -44,12 +44,12 @@ def get_task(name: str) -> "Task":
     return task
 
 
-def get_algorithm(name: str) -> "Algorithm":
-    """Return the algorithm of this name with its default settings.
+def get_algorithm(name: str, preset: str = "default") -> "Algorithm":
+    """Return the algorithm of this name with its "default" settings or those of the "paper".
 
     It is a frozen dataclass: `dataclasses.replace(algorithm, ...)` changes settings.
     """
-    algorithm: Algorithm = registry.ALGORITHMS.get(name)()
+    algorithm: Algorithm = registry.ALGORITHMS.preset(name, preset)
     return algorithm
 
 

@@ -14,6 +14,7 @@ from sbibench.inference.density import DensityEstimator
 from sbibench.inference.estimator import likelihood_flow
 from sbibench.inference.mcmc import MCMC, MCMCPosterior, learn_by_mcmc
 from sbibench.inference.rounds import run_rounds
+from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
 
 
@@ -59,3 +60,4 @@ class NLE:
 
 
 ALGORITHM = NLE
+PAPER = NLE(training=TOOLBOX, log_data=False)

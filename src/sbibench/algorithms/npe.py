@@ -14,6 +14,7 @@ from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.flows import conditional_flow
 from sbibench.inference.rounds import Data, run_rounds
+from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
 from sbibench.inference.truncated import TruncatedPosterior, check_proposals, fit_flow
 
@@ -76,3 +77,4 @@ class NPE:
 
 
 ALGORITHM = NPE
+PAPER = NPE(training=TOOLBOX, log_data=False)

@@ -14,6 +14,7 @@ from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.mcmc import MCMC, MCMCPosterior, learn_by_mcmc
 from sbibench.inference.ratio import Classifier, ratio
 from sbibench.inference.rounds import run_rounds
+from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
 
 
@@ -59,3 +60,4 @@ class NRE:
 
 
 ALGORITHM = NRE
+PAPER = NRE(training=TOOLBOX, log_data=False)

@@ -5,7 +5,7 @@ simulation is run.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jax import random
@@ -29,6 +29,7 @@ class Reference:
     """
 
     draws: int = REFERENCE_SIZE
+    amortized: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.draws < 1:

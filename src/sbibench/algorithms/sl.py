@@ -7,7 +7,7 @@ prior draws resampled by their synthetic likelihood, and go on until the budget 
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jax import random
@@ -58,6 +58,7 @@ class SL:
     candidates: int = 1000
     warmup: int = 20
     invalid: InvalidPolicy = "refuse"
+    amortized: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.simulations < 2:

@@ -8,7 +8,7 @@ last one is smoothed by a KDE in unconstrained space.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from jax import random
@@ -67,6 +67,7 @@ class SMCABC:
     summaries: Summaries = "none"
     degree: int = 3
     invalid: InvalidPolicy = "drop"
+    amortized: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.population is not None and self.population < 2:

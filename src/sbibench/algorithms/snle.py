@@ -15,6 +15,7 @@ from sbibench.inference.density import DensityEstimator
 from sbibench.inference.estimator import likelihood_flow
 from sbibench.inference.mcmc import MCMC, MCMCPosterior, learn_by_mcmc
 from sbibench.inference.rounds import check_rounds, run_rounds
+from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
 
 
@@ -49,6 +50,11 @@ class SNLE:
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
 
+    @property
+    def amortized(self) -> bool:
+        """Whether its posteriors are: with one round, nothing depends on the observation."""
+        return self.rounds == 1
+
     def fit(self, key: PRNGKeyArray, problem: Problem) -> MCMCPosterior:
         """Spend the budget in rounds, and train after each.
 
@@ -66,3 +72,4 @@ class SNLE:
 
 
 ALGORITHM = SNLE
+PAPER = SNLE(training=TOOLBOX, log_data=False)

@@ -11,7 +11,7 @@ in the division.
 import functools
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -27,6 +27,7 @@ from sbibench.inference.features import Features
 from sbibench.inference.mdn import MDNParams, MixtureDensity, mixture_density
 from sbibench.inference.mixture import Gaussian, Mixture, divide, draw, log_density
 from sbibench.inference.rounds import Data, check_rounds, run_rounds
+from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training, train
 from sbibench.inference.truncated import TruncatedPosterior, check_proposals
 
@@ -100,6 +101,7 @@ class SNPEA:
     log_data: bool = True
     invalid: InvalidPolicy = "refuse"
     max_proposals: int = 200_000
+    amortized: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
@@ -165,3 +167,4 @@ class SNPEA:
 
 
 ALGORITHM = SNPEA
+PAPER = SNPEA(training=TOOLBOX, log_data=False)

@@ -18,6 +18,7 @@ from sbibench.inference.atoms import balance_weights, weighted_loss
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.flows import conditional_flow
 from sbibench.inference.rounds import Data, check_rounds, run_rounds
+from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
 from sbibench.inference.truncated import TruncatedPosterior, check_proposals, fit_flow
 
@@ -57,6 +58,11 @@ class SNPEB:
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
         check_proposals(self.max_proposals)
+
+    @property
+    def amortized(self) -> bool:
+        """Whether its posteriors are: with one round, nothing depends on the observation."""
+        return self.rounds == 1
 
     def fit(self, key: PRNGKeyArray, problem: Problem) -> TruncatedPosterior:
         """Spend the budget in rounds, and train after each.
@@ -109,3 +115,4 @@ class SNPEB:
 
 
 ALGORITHM = SNPEB
+PAPER = SNPEB(weights="own", training=TOOLBOX, log_data=False)

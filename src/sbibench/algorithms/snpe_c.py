@@ -19,6 +19,7 @@ from sbibench.inference.atoms import atomic_loss
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.flows import conditional_flow
 from sbibench.inference.rounds import Data, check_rounds, run_rounds
+from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
 from sbibench.inference.truncated import TruncatedPosterior, check_proposals, fit_flow
 
@@ -64,6 +65,11 @@ class SNPEC:
             raise UsageError(f"atoms are 2 or more, not {self.atoms}")
         check_proposals(self.max_proposals)
 
+    @property
+    def amortized(self) -> bool:
+        """Whether its posteriors are: with one round, nothing depends on the observation."""
+        return self.rounds == 1
+
     def fit(self, key: PRNGKeyArray, problem: Problem) -> TruncatedPosterior:
         """Spend the budget in rounds, and train after each.
 
@@ -100,3 +106,4 @@ class SNPEC:
 
 
 ALGORITHM = SNPEC
+PAPER = SNPEC(combined=False, training=TOOLBOX, log_data=False)

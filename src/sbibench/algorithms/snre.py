@@ -14,6 +14,7 @@ from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.mcmc import MCMC, MCMCPosterior, learn_by_mcmc
 from sbibench.inference.ratio import Classifier, ratio
 from sbibench.inference.rounds import check_rounds, run_rounds
+from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
 
 
@@ -48,6 +49,11 @@ class SNRE:
     def __post_init__(self) -> None:
         check_rounds(self.rounds)
 
+    @property
+    def amortized(self) -> bool:
+        """Whether its posteriors are: with one round, nothing depends on the observation."""
+        return self.rounds == 1
+
     def fit(self, key: PRNGKeyArray, problem: Problem) -> MCMCPosterior:
         """Spend the budget in rounds, and train after each.
 
@@ -65,3 +71,4 @@ class SNRE:
 
 
 ALGORITHM = SNRE
+PAPER = SNRE(training=TOOLBOX, log_data=False)

@@ -1,5 +1,6 @@
 """`sbibench tasks | algorithms | metrics`: what there is."""
 
+import operator
 from typing import Any
 
 from rich.markup import escape
@@ -32,7 +33,7 @@ def metrics(*, as_json: Json = False) -> None:
 
 
 def algorithms(name: str | None = None, *, as_json: Json = False) -> None:
-    """List the algorithms, or the settings of one.
+    """List the algorithms, or the settings of one: its default and those of the paper.
 
     Parameters
     ----------
@@ -44,17 +45,15 @@ def algorithms(name: str | None = None, *, as_json: Json = False) -> None:
     if name is None:
         return _list(registry.ALGORITHMS, as_json=as_json)
     cls = registry.ALGORITHMS.get(name)
-    defaults = settings.as_dict(cls())
+    presets = {p: registry.ALGORITHMS.preset(name, p) for p in registry.PRESETS}
     rows: list[dict[str, Any]] = []
     for path, kind in settings.leaves(cls).items():
-        value = defaults
-        for part in path.split("."):
-            value = value[part]
+        values = {p: operator.attrgetter(path)(instance) for p, instance in presets.items()}
         shown_kind = kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
-        rows.append({"flag": f"--{name}.{path}", "type": shown_kind, "default": value})
+        rows.append({"flag": f"--{name}.{path}", "type": shown_kind} | values)
     if as_json:
         return print_json(rows)
-    shown = Table("flag", "type", "default", title=registry.ALGORITHMS.describe(name))
+    shown = Table("flag", "type", *presets, title=registry.ALGORITHMS.describe(name))
     for row in rows:
-        shown.add_row(row["flag"], escape(row["type"]), escape(str(row["default"])))
+        shown.add_row(row["flag"], *(escape(str(row[c])) for c in ("type", *presets)))
     return out.print(shown)

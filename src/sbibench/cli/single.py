@@ -53,6 +53,7 @@ def run(
     samples: int = 10_000,
     metric: Annotated[tuple[str, ...], Parameter(negative="")] = ("c2st", "mmd"),
     time_limit: float | None = None,
+    preset: str = "default",
     directory: Directory = Path("results"),
     as_json: Json = False,
 ) -> int:
@@ -76,10 +77,14 @@ def run(
         What to compute; repeat for several.
     time_limit
         Seconds that fitting and sampling may take.
+    preset
+        The settings that others change: default or paper.
     """
     known = ["--budget", "--observation", "--seed", "--samples", "--metric", "--time-limit"]
-    values = _algorithm_flags(algorithm, tokens, [*known, "--out", "--json"])
-    run_spec = spec(task, algorithm, values, budget, observation, seed, samples, text=True)
+    values = _algorithm_flags(algorithm, tokens, [*known, "--preset", "--out", "--json"])
+    run_spec = spec(
+        task, algorithm, values, budget, observation, seed, samples, preset=preset, text=True
+    )
     for name in metric:
         registry.METRICS.get(name)
     check_time_limit(time_limit)

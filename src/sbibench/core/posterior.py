@@ -29,6 +29,15 @@ class Posterior(Protocol):
         ...
 
 
+def check_shareable(name: str, amortized: bool) -> None:  # noqa: FBT001 - what it is about
+    """Raise `UsageError` unless one fit of this algorithm serves many observations."""
+    if not amortized:
+        raise UsageError(
+            f"{name} is fitted for one observation, so no fit can be shared: leave share_fit out "
+            "for it"
+        )
+
+
 def check_count(n: int) -> None:
     """Raise `UsageError` unless n is a number of samples that can be drawn."""
     if n < 1:
@@ -44,7 +53,11 @@ def check_same_x(x: Any, x_obs: np.ndarray) -> None:
 
 
 class Algorithm(Protocol):
-    """A frozen dataclass of settings that turns a problem into a posterior."""
+    """A frozen dataclass of settings that turns a problem into a posterior.
+
+    It may say by an attribute `amortized` whether its posteriors are, so that this is known before
+    anything is simulated.
+    """
 
     def fit(self, key: PRNGKeyArray, problem: Problem) -> Posterior:
         """Infer the posterior; everything random comes from the key."""

@@ -9,6 +9,7 @@ import ast
 import dataclasses
 import importlib
 import pkgutil
+import sys
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
@@ -16,6 +17,9 @@ from typing import Any
 
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
+
+PRESETS = ("default", "paper")
+"""The named settings of an algorithm: the best found, and those of the publication."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,23 @@ class Kind:
         if name not in outside:
             raise unknown(self.what, name, self.names())
         return self._checked(name, outside[name].load())
+
+    def preset(self, name: str, preset: str = "default") -> Any:
+        """Return what is registered under `name` with the settings of this name.
+
+        "default" are those of its dataclass; "paper" are the constant `PAPER` of the same file, or
+        the default where there is none.
+
+        Raises
+        ------
+        UsageError
+            If there is no such thing, or no settings of this name.
+        """
+        if preset not in PRESETS:
+            raise unknown("preset", preset, PRESETS)
+        cls = self.get(name)
+        paper = getattr(sys.modules.get(cls.__module__), "PAPER", None)
+        return paper if preset == "paper" and isinstance(paper, cls) else cls()
 
     def _checked(self, name: str, found: Any) -> Any:
         """Return what somebody else has registered, if it is of this kind."""

@@ -23,6 +23,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
         Simulations allowed, number of the observation, and what all randomness comes from.
     samples
         How many samples of the posterior are drawn.
+    share_fit
+        Whether one fit serves all observations; part of the identity only where it is so.
     """
 
     task: str
@@ -34,18 +36,29 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     observation: int
     seed: int
     samples: int = 10_000
+    share_fit: bool = False
 
     @property
     def id(self) -> str:
         """Return the hash of everything but the label, 16 hexadecimal digits."""
-        identity = {k: getattr(self, k) for k in self.__struct_fields__ if k != "label"}
+        return self._hash("label")
+
+    @property
+    def fit_id(self) -> str:
+        """Return the hash of what the fit depends on: not the observation, if the fit is shared."""
+        return self._hash("label", "observation") if self.share_fit else self.id
+
+    def _hash(self, *without: str) -> str:
+        identity = {k: getattr(self, k) for k in self.__struct_fields__ if k not in without}
+        if not self.share_fit:
+            del identity["share_fit"]
         return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).hexdigest()[:16]
 
     def __str__(self) -> str:
         """Return a short name for messages."""
         return (
             f"{self.label} on {self.task}, observation {self.observation}, "
-            f"budget {self.budget}, seed {self.seed}"
+            f"budget {self.budget}, seed {self.seed}" + (", shared fit" if self.share_fit else "")
         )
 
 
@@ -62,11 +75,13 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         Simulations run, and how many of them were not finite.
     seconds
         Wall-clock time of the stages simulate, fit (without simulating), sample, metrics; `compile`
-        is the part of the first three that went into compilation.
+        is the part of the first three that went into compilation. Where a fit is shared, calls,
+        invalid, simulate and fit are in each record those of the one fit, not a share of them.
     metrics, missing
         Values by metric, and for the metrics that have none the reason.
     info
-        What the algorithm reports of itself.
+        What the algorithm reports of itself; of a shared fit `shared_fit` is true, and what it
+        reports of an observation may be of the one it was `fitted_at`.
     versions, machine
         Of the package, the libraries and Python; what it ran on.
     finished

@@ -35,7 +35,9 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def build(cls: Any, values: Mapping[str, Any], what: str, *, text: bool = False) -> Any:
+def build(
+    cls: Any, values: Mapping[str, Any], what: str, *, base: Any = None, text: bool = False
+) -> Any:
     """Return an instance of the dataclass `cls` with these settings.
 
     Parameters
@@ -47,6 +49,8 @@ def build(cls: Any, values: Mapping[str, Any], what: str, *, text: bool = False)
         (`hidden` for `flow.hidden`).
     what
         Whose settings these are, for messages.
+    base
+        An instance of `cls` whose settings the values override.
     text
         Whether values are strings to be converted, as from a command line.
 
@@ -56,7 +60,7 @@ def build(cls: Any, values: Mapping[str, Any], what: str, *, text: bool = False)
         If a name is unknown or ambiguous, or a value is of the wrong type or out of range.
     """
     known = leaves(cls)
-    nested: dict[str, Any] = {}
+    nested: dict[str, Any] = as_dict(base) if base is not None else {}
     for name, value in _flat(values).items():
         ends = [path for path in known if path == name or path.endswith(f".{name}")]
         if name not in known and len(ends) != 1:
@@ -84,8 +88,9 @@ def as_dict(settings: Any) -> dict[str, Any]:
     }
 
 
-def label(name: str, settings: Any) -> str:
-    """Return a name for tables: the algorithm's, with the settings that are not the default."""
-    flat, default = _flat(as_dict(settings)), _flat(as_dict(type(settings)()))
+def label(name: str, settings: Any, base: Any = None) -> str:
+    """Return a name for tables: the algorithm's, with what is not as in `base` or the default."""
+    flat = _flat(as_dict(settings))
+    default = _flat(as_dict(type(settings)() if base is None else base))
     changed = [f"{k.split('.')[-1]}={v}" for k, v in flat.items() if v != default[k]]
     return " ".join([name, *changed])

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-CELL = ["task", "label", "budget", "samples", "task_version", "settings"]
+CELL = ["task", "label", "budget", "samples", "task_version", "settings", "share_fit"]
 
 
 def summary(runs: pl.DataFrame) -> pl.DataFrame:

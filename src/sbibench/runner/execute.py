@@ -8,7 +8,6 @@ import platform
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -16,27 +15,18 @@ import msgspec
 import numpy as np
 
 from sbibench.core import registry, settings
-from sbibench.core.errors import SbibenchError
+from sbibench.core.errors import SbibenchError, UsageError
 from sbibench.core.metric import Evidence
-from sbibench.core.posterior import Info, Posterior
+from sbibench.core.posterior import Info, check_shareable
 from sbibench.core.problem import Progress
 from sbibench.core.run import RunRecord, RunSpec, Status
+from sbibench.core.simulator import Simulator
 from sbibench.core.task import Task
 from sbibench.core.versions import versions
+from sbibench.runner.stopwatch import Stopwatch
 
-_COMPILE_EVENTS = (
-    "/jax/core/compile/jaxpr_to_mlir_module_duration",
-    "/jax/core/compile/backend_compile_duration",
-)
-_compile_seconds = [0.0]
-
-
-def _count_compilation(event: str, duration_secs: float, **_: str | int) -> None:
-    if event in _COMPILE_EVENTS:
-        _compile_seconds[0] += duration_secs
-
-
-jax.monitoring.register_event_duration_secs_listener(_count_compilation)
+FIT_AT = 1
+"""The observation that is in the problem when a fit is shared."""
 
 
 def _machine() -> dict[str, str | int]:
@@ -57,25 +47,19 @@ def _how_it_failed(error: BaseException) -> tuple[Status, str]:
     return "failed", reason
 
 
-class _Stopwatch:
-    """Seconds by stage; the time of compilation is counted on its own, too."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._compiled_before = _compile_seconds[0]
-
-    @contextmanager
-    def __call__(self, stage: str) -> Iterator[None]:
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[stage] = time.perf_counter() - start
-            self.seconds["compile"] = _compile_seconds[0] - self._compiled_before
+def _key(run_id: str) -> jax.Array:
+    return jax.random.key(int(run_id[:15], 16))
 
 
-def _key(spec: RunSpec) -> jax.Array:
-    return jax.random.key(int(spec.id[:15], 16))
+@dataclasses.dataclass(frozen=True)
+class _Fit:
+    """What came of fitting: a posterior and facts, or how it failed; what was run, how long."""
+
+    posterior: Any
+    facts: Mapping[str, Any]
+    failure: tuple[Status, str] | None
+    simulator: Simulator
+    seconds: Mapping[str, float]
 
 
 def execute(
@@ -102,48 +86,101 @@ def execute(
     record, samples
         The record, whatever happened, and the samples [n, d] if there are any.
     """
-    watch = _Stopwatch()
+    return next(execute_together([spec], metrics, time_limit, progress))
+
+
+def execute_together(
+    specs: Sequence[RunSpec],
+    metrics: Sequence[str],
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Iterator[tuple[RunRecord, np.ndarray | None]]:
+    """Run an algorithm once for runs with the same `fit_id`, and yield what came of each in turn.
+
+    With `share_fit` the fit is at observation `FIT_AT`, whichever are asked for: so the samples of
+    a run do not depend on which others come with it. In each record calls, seconds of simulate and
+    fit, and what the algorithm reports of the fit, are those of the one fit.
+    """
+    if len({spec.fit_id for spec in specs}) > 1:
+        raise UsageError("only runs that differ in their observation alone can share a fit")
+    fit = _fit(specs[0], time_limit, progress)
+    for spec in specs:
+        record, samples = _ask(fit, spec)
+        yield judge(record, samples, metrics), samples
+
+
+def _fit(spec: RunSpec, time_limit: float | None, progress: Progress | None) -> _Fit:
+    watch = Stopwatch()
     task: Task = registry.TASKS.get(spec.task)
     algorithm = settings.build(
         registry.ALGORITHMS.get(spec.algorithm), spec.settings, spec.algorithm
     )
-    problem = task.problem(spec.observation, spec.budget, time_limit)
+    at = FIT_AT if spec.share_fit else spec.observation
+    problem = task.problem(at, spec.budget, time_limit)
     if progress:
         problem = dataclasses.replace(problem, progress=progress)
-    fit_key, sample_key = jax.random.split(_key(spec))
-    status: Status = "done"
-    reason = "all samples drawn"
-    posterior: Posterior | None = None
-    samples: np.ndarray | None = None
+    posterior, facts, failure = None, {}, None
     try:
+        if spec.share_fit:
+            check_shareable(spec.algorithm, getattr(algorithm, "amortized", True))
         with watch("fit"):
-            posterior = algorithm.fit(fit_key, problem)
-        with watch("sample"):
-            samples = _checked(posterior.sample(sample_key, spec.samples), (spec.samples, task.d))
-        if posterior.info.get("stopped") == "deadline":
-            status, reason = "timeout", "the time limit ended the training; its best is used"
+            posterior = algorithm.fit(jax.random.split(_key(spec.fit_id))[0], problem)
+        facts = dict(posterior.info)
+        if spec.share_fit:
+            check_shareable(spec.algorithm, posterior.amortized)
+            facts |= {"shared_fit": True, "fitted_at": FIT_AT}
     # Whatever an algorithm or a task raises, leaving the interpreter included, is its record.
     except (Exception, SystemExit) as error:  # noqa: BLE001 - see above
-        status, reason = _how_it_failed(error)
-    watch.seconds["simulate"] = problem.simulator.seconds
-    watch.seconds["fit"] -= problem.simulator.seconds
+        failure = _how_it_failed(error)
+    return _Fit(posterior, facts, failure, problem.simulator, watch.seconds)
+
+
+def _ask(fit: _Fit, spec: RunSpec) -> tuple[RunRecord, np.ndarray | None]:
+    """Return the record of a run, not yet judged, and its samples."""
+    watch = Stopwatch(fit.seconds)
+    status: Status = "done"
+    reason, facts, samples = "all samples drawn", fit.facts, None
+    if fit.failure:
+        status, reason = fit.failure
+    else:
+        try:
+            with watch("sample"):
+                samples = _sample(fit, spec)
+            if fit.posterior.info.get("stopped") == "deadline":
+                status, reason = "timeout", "the time limit ended the training; its best is used"
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in the fit
+            status, reason = _how_it_failed(error)
+        facts = fit.posterior.info
+    watch.seconds["simulate"] = fit.simulator.seconds
+    watch.seconds["fit"] = watch.seconds.get("fit", 0.0) - fit.simulator.seconds
     record = RunRecord(
         spec=spec,
         status=status,
         reason=reason,
-        calls=problem.simulator.calls,
-        invalid=problem.simulator.invalid,
+        calls=fit.simulator.calls,
+        invalid=fit.simulator.invalid,
         seconds=watch.seconds,
-        info=_plain(posterior.info) if posterior else {},
+        info=_plain(facts),
         versions=versions(),
         machine=_machine(),
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
-    return judge(record, samples, metrics), samples
+    return record, samples
 
 
-def _checked(drawn: Any, shape: tuple[int, int]) -> np.ndarray:
+def _sample(fit: _Fit, spec: RunSpec) -> np.ndarray:
+    task: Task = registry.TASKS.get(spec.task)
+    key = jax.random.split(_key(spec.id))[1]
+    if not spec.share_fit:
+        drawn = fit.posterior.sample(key, spec.samples)
+    else:
+        # What sampling reports is of this observation alone.
+        fit.posterior.info.clear()
+        fit.posterior.info.update(fit.facts)
+        x = task.observation(spec.observation).astype(np.float32)
+        drawn = fit.posterior.sample(key, spec.samples, x)
     samples: np.ndarray = np.asarray(drawn, np.float32)
+    shape = (spec.samples, task.d)
     if samples.shape != shape:
         raise SbibenchError(f"the posterior returned samples of shape {samples.shape}, not {shape}")
     bad = ~np.isfinite(samples).all(1)
@@ -157,7 +194,7 @@ def judge(record: RunRecord, samples: np.ndarray | None, metrics: Sequence[str])
     spec = record.spec
     values, missing = dict(record.metrics), dict(record.missing)
     seconds = dict(record.seconds)
-    key = jax.random.fold_in(_key(spec), 2)
+    key = jax.random.fold_in(_key(spec.id), 2)
     evidence, why = _evidence(spec, samples)
     for name in metrics:
         values.pop(name, None)

@@ -10,6 +10,7 @@ import msgspec
 from sbibench.core import registry, settings
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
+from sbibench.core.posterior import check_shareable
 from sbibench.core.run import RunSpec
 
 LARGEST = 2**31
@@ -23,10 +24,11 @@ def check_time_limit(seconds: float | None) -> None:
 
 
 class Contestant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An algorithm of a suite: its name, what tables call it, its settings."""
+    """An algorithm of a suite: its name, what tables call it, its settings on top of a preset."""
 
     name: str
     label: str = ""
+    preset: str = "default"
     settings: dict[str, Any] = {}
 
 
@@ -43,6 +45,9 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         How many samples are drawn of each posterior.
     time_limit
         Seconds that fitting and sampling may take in one run, or None.
+    share_fit
+        Whether one fit of a task, algorithm, budget and seed serves all observations; otherwise, as
+        in the 2021 paper, each observation has its own.
     """
 
     tasks: tuple[str, ...]
@@ -53,6 +58,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     metrics: tuple[str, ...] = ("c2st",)
     samples: int = 10_000
     time_limit: float | None = None
+    share_fit: bool = False
 
     @classmethod
     def load(cls, path: Path) -> "Suite":
@@ -90,7 +96,18 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             registry.METRICS.get(metric)
         check_time_limit(self.time_limit)
         specs = [
-            spec(task, c.name, c.settings, budget, observation, seed, self.samples, c.label)
+            spec(
+                task,
+                c.name,
+                c.settings,
+                budget,
+                observation,
+                seed,
+                self.samples,
+                c.label,
+                preset=c.preset,
+                share_fit=self.share_fit,
+            )
             for task, budget, observation, seed, c in itertools.product(
                 self.tasks, self.budgets, self.observations, self.seeds, self.algorithms
             )
@@ -119,9 +136,13 @@ def spec(
     samples: int = 10_000,
     label: str = "",
     *,
+    preset: str = "default",
+    share_fit: bool = False,
     text: bool = False,
 ) -> RunSpec:
     """Return the identity of one run, checked: names exist, settings and numbers are possible.
+
+    The values override settings of the preset; see `Suite` for `share_fit`.
 
     Raises
     ------
@@ -130,7 +151,12 @@ def spec(
     """
     task = registry.TASKS.get(task_name)
     cls = registry.ALGORITHMS.get(algorithm_name)
-    full = settings.build(cls, values, algorithm_name, text=text)
+    base = registry.ALGORITHMS.preset(algorithm_name, preset)
+    named = base != cls()
+    shown = f"{algorithm_name} {preset}" if named else algorithm_name
+    full = settings.build(cls, values, algorithm_name, base=base if named else None, text=text)
+    if share_fit:
+        check_shareable(algorithm_name, getattr(full, "amortized", True))
     task.problem(observation, budget)
     for what, number, least in (("budget", budget, 1), ("seed", seed, 0), ("samples", samples, 1)):
         if number < least:
@@ -142,11 +168,12 @@ def spec(
         task_version=task.version,
         algorithm=algorithm_name,
         settings=settings.as_dict(full),
-        label=label or settings.label(algorithm_name, full),
+        label=label or settings.label(shown, full, base) + (" shared fit" if share_fit else ""),
         budget=budget,
         observation=observation,
         seed=seed,
         samples=samples,
+        share_fit=share_fit,
     )
     try:
         _ = run.id
