@@ -94,7 +94,7 @@ def test_a_time_limit_is_kept(capsys, tmp_path):
     ("arguments", "message"),
     [
         (["run", "two_moon", "npe"], "did you mean 'two_moons'"),
-        (["run", "two_moons", "nep"], "did you mean 'npe'"),
+        (["run", "two_moons", "npee"], "did you mean 'npe'"),
         (["run", "two_moons", "npe", "--budget", "0"], "budget"),
         (["run", "two_moons", "npe", "--budget", "ten"], "int"),
         (["run", "two_moons", "npe", "--seed", "-1"], "seed is 0 or more"),

@@ -39,3 +39,15 @@ def test_a_label_names_what_is_not_the_default():
     assert settings.label("npe", NPE()) == "npe"
     changed = settings.build(NPE, {"hidden": 20, "invalid": "refuse"}, "npe")
     assert settings.label("npe", changed) == "npe hidden=20 invalid=refuse"
+
+
+def test_a_nested_override_leaves_the_algorithm_s_own_defaults_beside_it():
+    from sbibench.runner.suite import spec
+
+    changed = spec("two_moons", "nle", {"flow.hidden": 20}, 1000, 1, 0)
+    assert changed.settings["flow"]["family"] == "maf"
+    assert changed.settings["flow"]["hidden"] == 20
+    assert (
+        spec("two_moons", "snpe_c", {"batch_size": 10}, 1000, 1, 0).settings["training"]["patience"]
+        == 8
+    )

@@ -163,6 +163,7 @@ class SNPEA:
             return posterior
 
         posterior: TruncatedPosterior = run_rounds(key, problem, self.rounds, learn, self.invalid)
+        posterior.amortized = False  # the mixture is that at x_obs, rounds or not
         return posterior
 
 

@@ -154,7 +154,7 @@ def spec(
     base = registry.ALGORITHMS.preset(algorithm_name, preset)
     named = base != cls()
     shown = f"{algorithm_name} {preset}" if named else algorithm_name
-    full = settings.build(cls, values, algorithm_name, base=base if named else None, text=text)
+    full = settings.build(cls, values, algorithm_name, base=base, text=text)
     if share_fit:
         check_shareable(algorithm_name, getattr(full, "amortized", True))
     task.problem(observation, budget)
