@@ -1,4 +1,3 @@
-import dataclasses
 import time
 
 import jax
@@ -18,14 +17,14 @@ LOW, HIGH = np.array([-0.5, -0.3]), np.array([1.0, 0.9])
 def posterior(toy_task, key, centre=0.0, deviation=0.5, prior=None):
     """Return an untrained flow around `centre`, cut to a box that a good part of it leaves."""
     box = prior or dist.Uniform(LOW, HIGH).to_event(1)
-    problem = dataclasses.replace(toy_task.problem(1, 10), prior=box)
+    x_obs = toy_task.problem(1, 10).x_obs
     rng = np.random.default_rng(0)
     thetas = (centre + deviation * rng.normal(size=(300, 2))).astype(np.float32)
     flow = conditional_flow(SplineFlow(hidden=8), 2, 2)
     xs = rng.normal(size=(300, 2)).astype(np.float32)
     params = flow.init(key, thetas, xs)
     features = Features.fit(xs, log_data=True)
-    return TruncatedPosterior(flow, params, features, problem, {}, max_proposals=50_000)
+    return TruncatedPosterior(flow, params, features, box, x_obs, {}, max_proposals=50_000)
 
 
 @pytest.mark.parametrize("x", [None, [1.5, -0.5]])

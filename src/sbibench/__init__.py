@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from sbibench.core.task import Task
 
 __version__ = "0.1.0"
-__all__ = ["Task", "get_algorithm", "get_metric", "get_task", "metrics", "plot", "reference"]
+__all__ = [
+    "Task", "get_algorithm", "get_metric", "get_task", "load", "metrics", "plot", "reference"
+]  # fmt: skip
 
 _LATER = {
     "Task": "core.task:Task",
+    "load": "inference.saving:load",
     "metrics": "metrics:",
     "plot": "report.plot:",
     "reference": "reference:",

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import PRNGKeyArray
+from numpyro.distributions import Distribution
 
 from sbibench.core import priors
 from sbibench.core.posterior import Info, check_count
 from sbibench.core.problem import Problem, checked_x
+from sbibench.inference.saving import Portable
 
 
 @dataclass(frozen=True)
@@ -21,18 +23,18 @@ class Prior:
     def fit(self, key: PRNGKeyArray, problem: Problem) -> "PriorPosterior":
         """Return the prior; nothing is simulated and nothing is random."""
         del key
-        return PriorPosterior(problem)
+        return PriorPosterior(problem.prior, problem.x_obs, {})
 
 
-class PriorPosterior:
+class PriorPosterior(Portable):
     """The prior in place of a posterior, the same for every observation."""
 
     amortized = True
 
-    def __init__(self, problem: Problem) -> None:
-        self._prior = problem.prior
-        self._x_obs = problem.x_obs
-        self.info: Info = {}
+    def __init__(self, prior: Distribution, x_obs: np.ndarray, info: Info) -> None:
+        self._prior = prior
+        self._x_obs = x_obs
+        self.info = info
 
     def _check(self, x: Any) -> None:
         if x is not None:

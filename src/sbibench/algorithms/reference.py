@@ -16,6 +16,7 @@ from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.problem import Problem
 from sbibench.core.task import REFERENCE_SIZE
+from sbibench.inference.saving import Portable
 
 
 @dataclass(frozen=True)
@@ -52,18 +53,18 @@ class Reference:
             )
         # A key of its own: with the key of a certificate it would repeat that certificate's draws.
         thetas = problem.oracle(random.fold_in(key, 0), self.draws)
-        return ReferencePosterior(thetas, problem.x_obs)
+        return ReferencePosterior(thetas, problem.x_obs, {"draws": len(thetas)})
 
 
-class ReferencePosterior:
+class ReferencePosterior(Portable):
     """Exact draws of the posterior at one observation."""
 
     amortized = False
 
-    def __init__(self, thetas: np.ndarray, x_obs: np.ndarray) -> None:
+    def __init__(self, thetas: np.ndarray, x_obs: np.ndarray, info: Info) -> None:
         self._thetas = thetas
         self._x_obs = x_obs
-        self.info: Info = {"draws": len(thetas)}
+        self.info = info
 
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
         """Return n of the draws [n, d], float32, in random order, none twice.

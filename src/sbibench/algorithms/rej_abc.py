@@ -9,19 +9,20 @@ Their variants +LRA and +SASS are `adjust` = "linear" and `summaries` = "semi_au
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jax import random
 from jaxtyping import PRNGKeyArray
+from numpyro.distributions import Distribution
 
 from sbibench.core import priors
 from sbibench.core.errors import InvalidSimulationsError, UsageError
 from sbibench.core.posterior import Info, check_count
 from sbibench.core.problem import Problem, checked_x
-from sbibench.core.simulator import InvalidPolicy, Simulations
+from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.adjustment import Adjustment, adjust
 from sbibench.inference.nearest import nearest
 from sbibench.inference.particles import Particles
+from sbibench.inference.saving import Portable
 from sbibench.inference.summaries import SemiAutomatic, Summaries, features, pilot
 
 
@@ -100,51 +101,56 @@ class RejABC:
                 f"{len(simulations.xs)} simulations are finite, {kept} were to be kept; raise the "
                 "budget or keep fewer"
             )
-        return RejABCPosterior(self, problem, simulations, summaries, kept, kde_key)
+        compared = features(summaries, simulations.xs)
+        info: Info = {"kept": kept}
+        choice = Choice(self, kept, kde_key, simulations.thetas, compared, summaries)
+        particles = choice.at(problem.prior, problem.x_obs, info)
+        return RejABCPosterior(choice, particles, problem.x_obs, info)
 
 
-class RejABCPosterior:
+@dataclass(frozen=True)
+class Choice:
+    """How the nearest are found and smoothed, for any observation: θ [n, d], their features."""
+
+    settings: RejABC
+    kept: int
+    key: PRNGKeyArray
+    thetas: np.ndarray
+    features: np.ndarray
+    summaries: SemiAutomatic | None
+
+    def at(self, prior: Distribution, x: np.ndarray, info: Info) -> Particles:
+        """Return the particles for x [p], and add to the info what is to be known of them."""
+        target = features(self.summaries, x[None])[0]
+        index, distances = nearest(self.features, target, self.kept)
+        info["epsilon"] = float(distances[-1])
+        thetas = self.thetas[index]
+        if self.settings.adjust == "linear":
+            thetas, info["adjusted"] = adjust(prior, thetas, self.features[index], target)
+        particles = Particles(prior, thetas)
+        if self.settings.kde:
+            particles = particles.smoothed(self.key)
+            info["bandwidth"] = particles.bandwidth
+        return particles
+
+
+class RejABCPosterior(Portable):
     """The kept parameters, smoothed or not; the same simulations serve every observation."""
 
     amortized = True
 
-    def __init__(
-        self,
-        settings: RejABC,
-        problem: Problem,
-        simulations: Simulations,
-        summaries: SemiAutomatic | None,
-        kept: int,
-        key: PRNGKeyArray,
-    ) -> None:
-        self._settings = settings
-        self._prior = problem.prior
-        self._thetas = simulations.thetas
-        self._summaries = summaries
-        self._features = features(summaries, simulations.xs)
-        self._kept = kept
-        self._key = np.asarray(random.key_data(key))
-        self._x_obs = problem.x_obs
-        self.info: Info = {"kept": kept}
-        self._particles = self._at(problem.x_obs, self.info)
-
-    def _at(self, x: np.ndarray, info: Info) -> Particles:
-        target = features(self._summaries, x[None])[0]
-        index, distances = nearest(self._features, target, self._kept)
-        info["epsilon"] = float(distances[-1])
-        thetas = self._thetas[index]
-        if self._settings.adjust == "linear":
-            thetas, info["adjusted"] = adjust(self._prior, thetas, self._features[index], target)
-        particles = Particles(self._prior, thetas)
-        if self._settings.kde:
-            particles = particles.smoothed(random.wrap_key_data(jnp.asarray(self._key)))
-            info["bandwidth"] = particles.bandwidth
-        return particles
+    def __init__(self, choice: Choice, particles: Particles, x_obs: np.ndarray, info: Info) -> None:
+        self._choice = choice
+        self._particles = particles
+        self._x_obs = x_obs
+        self.info = info
 
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
         """Draw n samples [n, d] at x [p], by default the observation that it was fitted for."""
         check_count(n)
-        particles = self._particles if x is None else self._at(checked_x(x, self._x_obs), {})
+        particles = self._particles
+        if x is not None:
+            particles = self._choice.at(particles.prior, checked_x(x, self._x_obs), {})
         return particles.sample(key, n)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jax import random
 from jaxtyping import PRNGKeyArray
+from numpyro.distributions import Distribution
 
 from sbibench.core import priors
 from sbibench.core.errors import UsageError
@@ -19,6 +20,7 @@ from sbibench.core.posterior import Info, check_count
 from sbibench.core.problem import Problem, checked_x
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.forest import Forest, forest_weights
+from sbibench.inference.saving import Portable
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,28 @@ class RFABC:
         prior_key, simulator_key, forest_key = random.split(key, 3)
         thetas = priors.rows(problem.prior).sample(prior_key, problem.simulator.left)
         simulations = problem.simulator(simulator_key, thetas).accept(self.invalid)
-        return RFABCPosterior(self, problem, simulations.thetas, simulations.xs, forest_key)
+        thetas, xs = simulations.thetas, simulations.xs
+        weights, trees = forest_weights(
+            numpy_rng(forest_key),
+            xs,
+            thetas,
+            problem.x_obs,
+            self.forest,
+            problem.deadline,
+            problem.progress,
+        )
+        info: Info = {
+            "trees": trees,
+            "effective_samples": float((1 / (weights**2).sum(0)).min()),
+        }
+        if trees < self.forest.trees:
+            info["stopped"] = "deadline"
+        return RFABCPosterior(
+            self.forest, problem.prior, thetas, xs, forest_key, problem.x_obs, weights, info
+        )
 
 
-class RFABCPosterior:
+class RFABCPosterior(Portable):
     """The product of weighted simulations; for another x new trees are grown.
 
     That takes as long as those of the fit did; the deadline is for the fit alone.
@@ -63,39 +83,28 @@ class RFABCPosterior:
 
     def __init__(
         self,
-        settings: RFABC,
-        problem: Problem,
+        forest: Forest,
+        prior: Distribution,
         thetas: np.ndarray,
         xs: np.ndarray,
         key: PRNGKeyArray,
+        x_obs: np.ndarray,
+        weights: np.ndarray,
+        info: Info,
     ) -> None:
-        self._settings = settings
-        self._prior = problem.prior
+        self._forest = forest
+        self._prior = prior
         self._thetas, self._xs = thetas, xs
         self._key = key
-        self._x_obs = problem.x_obs
-        self._weights, trees = forest_weights(
-            numpy_rng(key),
-            xs,
-            thetas,
-            problem.x_obs,
-            settings.forest,
-            problem.deadline,
-            problem.progress,
-        )
-        self.info: Info = {
-            "trees": trees,
-            "effective_samples": float((1 / (self._weights**2).sum(0)).min()),
-        }
-        if trees < settings.forest.trees:
-            self.info["stopped"] = "deadline"
+        self._x_obs = x_obs
+        self._weights = weights
+        self.info = info
 
     def weights(self, x: Any = None) -> np.ndarray:
         """Return the weights [n, d] of the simulations for each parameter at x [p]."""
         if x is None or np.array_equal(x := checked_x(x, self._x_obs), self._x_obs):
             return self._weights
-        forest = self._settings.forest
-        return forest_weights(numpy_rng(self._key), self._xs, self._thetas, x, forest)[0]
+        return forest_weights(numpy_rng(self._key), self._xs, self._thetas, x, self._forest)[0]
 
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
         """Draw n samples [n, d], float32, at x [p]: each parameter by its own weights.

@@ -21,6 +21,7 @@ from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
+from sbibench.inference.saving import Portable
 from sbibench.inference.slice import SliceSampling
 from sbibench.inference.slice_host import HostChains
 from sbibench.inference.synthetic import SyntheticLikelihood
@@ -178,7 +179,7 @@ def _log_prior(prior: Distribution) -> Any:
     return functools.partial(priors.log_prob_unconstrained, prior)
 
 
-class SLPosterior:
+class SLPosterior(Portable):
     """Draws of the chains for one observation."""
 
     amortized = False

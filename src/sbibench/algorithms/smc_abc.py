@@ -22,6 +22,7 @@ from sbibench.inference.adjustment import Adjustment, adjust
 from sbibench.inference.particles import Particles
 from sbibench.inference.perturbation import Perturbation, effective_size, silverman
 from sbibench.inference.population import Population, Target, from_prior, next_epsilon, perturbed
+from sbibench.inference.saving import Portable
 from sbibench.inference.summaries import Summaries, pilot
 
 
@@ -153,7 +154,7 @@ class SMCABC:
         }
 
 
-class SMCABCPosterior:
+class SMCABCPosterior(Portable):
     """The last population, smoothed or not; it is for the observation it was made for."""
 
     amortized = False

@@ -8,16 +8,13 @@ log θ) or uniform; outside of its support proposals and posterior are cut off, 
 in the division.
 """
 
-import functools
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 from jax import random
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from sbibench.core import priors
 from sbibench.core.errors import UsageError
@@ -25,7 +22,7 @@ from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.features import Features
 from sbibench.inference.mdn import MDNParams, MixtureDensity, mixture_density
-from sbibench.inference.mixture import Gaussian, Mixture, divide, draw, log_density
+from sbibench.inference.mixture import Gaussian, divide, mixture_over
 from sbibench.inference.rounds import Data, check_rounds, run_rounds
 from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training, train
@@ -33,28 +30,6 @@ from sbibench.inference.truncated import TruncatedPosterior, check_proposals
 
 LEAST_INSIDE = 0.01
 """With a smaller share inside the prior's support a correction fails; the last one stays."""
-
-
-@functools.lru_cache(maxsize=2)
-def _density(*, logarithmic: bool) -> Any:
-    """Return draws and density of a mixture over θ, or over log θ; one object each."""
-
-    def sample(mixture: Mixture, x: Float[Array, " p"], key: PRNGKeyArray) -> Float[Array, " d"]:
-        del x
-        u = draw(mixture, key)
-        return jnp.exp(u) if logarithmic else u
-
-    def log_prob(
-        mixture: Mixture, x: Float[Array, " p"], theta: Float[Array, " d"]
-    ) -> Float[Array, ""]:
-        del x
-        theta = theta.astype(float)
-        if not logarithmic:
-            return log_density(mixture, theta)
-        positive = jnp.where(theta > 0, theta, 1.0)  # outside the support, where it doesn't count
-        return log_density(mixture, jnp.log(positive)) - jnp.log(positive).sum()
-
-    return SimpleNamespace(sample=sample, log_prob=log_prob)
 
 
 def _gaussian(prior: dist.Distribution) -> tuple[Gaussian, bool]:
@@ -150,9 +125,15 @@ class SNPEA:
                 problem.progress,
             )
             mixture, info["mended"] = divide(mdn.at(network, x_obs), proposal, prior)
-            density = _density(logarithmic=logarithmic)
             posterior = TruncatedPosterior(
-                density, mixture, features, problem, info, self.max_proposals
+                mixture_over("log_theta" if logarithmic else "theta"),
+                mixture,
+                features,
+                problem.prior,
+                problem.x_obs,
+                info,
+                self.max_proposals,
+                progress=problem.progress,
             )
             inside = support.inside(posterior.propose(check_key, x_obs, 1000)).mean()
             if previous is not None and inside < LEAST_INSIDE:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sbibench.inference.coupling import SplineFlow
-from sbibench.inference.flows import conditional_flow
+from sbibench.inference.flows import FlowParams, conditional_flow
 from sbibench.inference.maf import MaskedFlow
 
 
@@ -23,11 +23,14 @@ class Estimator(NamedTuple):
         (params, key, θ [n, d], x [n, p]) -> losses [n].
     log_likelihood
         (params, x [p], θ [d]) -> log p(x | θ) up to a term without θ.
+    made
+        What to say of it in a file: which function returns it, and for which arguments.
     """
 
     init: Callable[[PRNGKeyArray, np.ndarray, np.ndarray], Any]
     loss: Callable[..., Any]
     log_likelihood: Callable[..., Any]
+    made: tuple[str, tuple[Any, ...]]
 
 
 @functools.lru_cache(maxsize=64)
@@ -47,4 +50,7 @@ def likelihood_flow(architecture: SplineFlow | MaskedFlow, d: int, p: int) -> Es
         value: Array = flow.log_prob(params, theta, x)
         return value
 
-    return Estimator(lambda key, thetas, xs: flow.init(key, xs, thetas), loss, log_likelihood)
+    def init(key: PRNGKeyArray, thetas: np.ndarray, xs: np.ndarray) -> FlowParams:
+        return flow.init(key, xs, thetas)
+
+    return Estimator(init, loss, log_likelihood, ("likelihood_flow", (architecture, d, p)))

@@ -47,6 +47,7 @@ class Flow:
 
     def __init__(self, architecture: Architecture, d: int, p: int) -> None:
         self._architecture, self._d, self._p = architecture, d, p
+        self.made = ("flow", (architecture, d, p))
 
         def to_noise(
             params: FlowParams, xs: Float[Array, "n p"], thetas: Float[Array, "n d"]

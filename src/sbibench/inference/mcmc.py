@@ -3,12 +3,13 @@
 import functools
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import jax.numpy as jnp
 import numpy as np
 from jax import random
 from jaxtyping import Array, Float, PRNGKeyArray
+from numpyro.distributions import Distribution
 
 from sbibench.core import priors
 from sbibench.core.blocks import map_rows
@@ -16,10 +17,12 @@ from sbibench.core.errors import SamplingError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.precision import SINGLE
-from sbibench.core.problem import Problem, checked_x
+from sbibench.core.problem import Problem, Progress, checked_x, silent
+from sbibench.inference import packing
 from sbibench.inference.estimator import Estimator
 from sbibench.inference.features import Features
 from sbibench.inference.rounds import Data, Learn
+from sbibench.inference.saving import Portable
 from sbibench.inference.slice import SliceSampling, slice_chains
 from sbibench.inference.standardize import constant_columns
 from sbibench.inference.training import Training, train
@@ -62,21 +65,25 @@ def _log_density(estimator: Estimator, prior: priors.Rows) -> Any:
     return log_density
 
 
-class MCMCPosterior:
+class MCMCPosterior(Portable):
     """prior(θ) · exp log_likelihood(x | θ), up to a constant, sampled by chains.
 
     Parameters
     ----------
     estimator, params
         The estimate of the likelihood.
-    problem
-        Its prior and observation.
     features
         How the estimate sees x.
+    prior, x_obs
+        The prior, and the observation [p] that it was fitted for.
     info
         Facts about the fit; those of the chains of the last call of `sample` are added.
     settings
         Of the chains.
+    amortized
+        Whether it may be asked at another x; a sequential fit sets it to False.
+    progress
+        Is called while samples are drawn.
     """
 
     def __init__(
@@ -84,27 +91,39 @@ class MCMCPosterior:
         estimator: Estimator,
         params: Any,
         features: Features,
-        problem: Problem,
+        prior: Distribution,
+        x_obs: np.ndarray,
         info: Info,
         settings: MCMC,
+        *,
+        amortized: bool = True,
+        progress: Progress = silent,
     ) -> None:
         self.params = params
         self.features = features
         self.info = info
-        self.amortized = True
-        """Whether it may be asked at another x; a sequential fit sets it to False."""
+        self.amortized = amortized
         self._estimator = estimator
-        self._rows = priors.rows(problem.prior)
-        self._problem = problem
+        self._prior, self._x_obs = prior, x_obs
+        self._rows = priors.rows(prior)
+        self._progress = progress
         self._settings = settings
         self._log_density = _log_density(estimator, self._rows)
         self._log_evidence: dict[bytes, float] = {}
 
+    def parts(self) -> dict[str, Any]:
+        """Return the arguments that it is made from, the weights as leaves."""
+        return super().parts() | {"params": packing.kept(self._estimator, self.params)}
+
+    @classmethod
+    def from_parts(cls, parts: dict[str, Any]) -> Self:
+        """Return the posterior that is made from these parts."""
+        return cls(**parts | {"params": packing.refilled(parts["estimator"], parts["params"])})
+
     def _x(self, x: Any) -> np.ndarray:
         if not self.amortized:
-            check_same_x(x, self._problem.x_obs)
-        x_obs = self._problem.x_obs
-        return self.features(x_obs if x is None else checked_x(x, x_obs))
+            check_same_x(x, self._x_obs)
+        return self.features(self._x_obs if x is None else checked_x(x, self._x_obs))
 
     def sample(self, key: PRNGKeyArray, n: int, x: Any = None) -> np.ndarray:
         """Draw n samples [n, d], float32, at x [p], by default the x_obs it was fitted for.
@@ -142,7 +161,7 @@ class MCMCPosterior:
             self._settings.slice,
             fixed=(self.params, x),
             width=4 * us.std(0),
-            progress=self._problem.progress,
+            progress=self._progress,
         )
         self.info |= info
         return drawn.transpose(1, 0, 2).reshape(-1, drawn.shape[-1])[:n]
@@ -210,6 +229,15 @@ def learn_by_mcmc(
         constant = constant_columns(data.xs)
         if constant:
             info["constant_columns"] = ",".join(map(str, constant))
-        return MCMCPosterior(estimator, params, features, problem, info, mcmc)
+        return MCMCPosterior(
+            estimator,
+            params,
+            features,
+            problem.prior,
+            problem.x_obs,
+            info,
+            mcmc,
+            progress=problem.progress,
+        )
 
     return learn

@@ -1,7 +1,9 @@
 """Mixtures of Gaussians with full precision matrices: density, draws, division by a Gaussian."""
 
+import functools
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -46,6 +48,46 @@ def draw(mixture: Mixture, key: PRNGKeyArray) -> Float[Array, " d"]:
     noise = jax.random.normal(noise_key, mean.shape)
     u: Array = mean + jax.scipy.linalg.solve_triangular(factor.T, noise, lower=False)
     return u
+
+
+class MixtureDraws(NamedTuple):
+    """Draws and density of θ where u, θ or log θ, is a mixture that does not depend on x.
+
+    Attributes
+    ----------
+    sample
+        (mixture, x [p], key) -> θ [d].
+    log_prob
+        (mixture, x [p], θ [d]) -> log density.
+    made
+        What to say of it in a file: which function returns it, and for which arguments.
+    """
+
+    sample: Callable[..., Any]
+    log_prob: Callable[..., Any]
+    made: tuple[str, tuple[Any, ...]]
+
+
+@functools.lru_cache(maxsize=2)
+def mixture_over(what: Literal["theta", "log_theta"]) -> MixtureDraws:
+    """Return draws and density of a mixture over θ, or over log θ; one object each."""
+
+    def sample(mixture: Mixture, x: Float[Array, " p"], key: PRNGKeyArray) -> Float[Array, " d"]:
+        del x
+        u = draw(mixture, key)
+        return jnp.exp(u) if what == "log_theta" else u
+
+    def log_prob(
+        mixture: Mixture, x: Float[Array, " p"], theta: Float[Array, " d"]
+    ) -> Float[Array, ""]:
+        del x
+        theta = theta.astype(float)
+        if what == "theta":
+            return log_density(mixture, theta)
+        positive = jnp.where(theta > 0, theta, 1.0)  # outside the support, where it doesn't count
+        return log_density(mixture, jnp.log(positive)) - jnp.log(positive).sum()
+
+    return MixtureDraws(sample, log_prob, ("mixture", (what,)))
 
 
 def divide(mixture: Mixture, proposal: Gaussian, prior: Gaussian) -> tuple[Mixture, int]:

@@ -89,4 +89,4 @@ def ratio(settings: Classifier, d: int, p: int) -> Estimator:
     ) -> Float[Array, ""]:
         return logits(params, theta[None], x[None])[0]
 
-    return Estimator(init, loss, log_likelihood)
+    return Estimator(init, loss, log_likelihood, ("ratio", (settings, d, p)))

@@ -2,12 +2,13 @@
 
 import functools
 import math
-from typing import Any
+from typing import Any, Self
 
 import jax.numpy as jnp
 import numpy as np
 from jax import random
 from jaxtyping import Array, Float, PRNGKeyArray
+from numpyro.distributions import Distribution
 
 from sbibench.core import priors
 from sbibench.core.blocks import map_rows
@@ -15,9 +16,11 @@ from sbibench.core.errors import SamplingError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.precision import SINGLE
-from sbibench.core.problem import Problem, checked_x
+from sbibench.core.problem import Problem, Progress, checked_x, silent
+from sbibench.inference import packing
 from sbibench.inference.features import Features
 from sbibench.inference.flows import Flow
+from sbibench.inference.saving import Portable
 from sbibench.inference.slice import SliceSampling, slice_chains
 from sbibench.inference.standardize import constant_columns
 from sbibench.inference.training import Loss, Training, train
@@ -27,7 +30,6 @@ PROPOSALS = 10_000
 
 HITS = 2000
 """Draws inside the support from which the mass there is known to about 2 %, or much better."""
-
 
 CHAINS = 100
 """They go on where draws of the estimate hit the support too rarely."""
@@ -45,7 +47,7 @@ def _unconstrained(density: Any, rows: priors.Rows) -> Any:
     return log_density
 
 
-class TruncatedPosterior:
+class TruncatedPosterior(Portable):
     """q(θ | x) restricted to the prior's support and normalised there.
 
     A density estimate on R^d leaks mass out of the support. Draws outside are rejected, and the
@@ -58,14 +60,18 @@ class TruncatedPosterior:
     density, params
         The estimate: an object with `sample(params, x, key)` and `log_prob(params, x, θ)`, such as
         a `Flow`, and its parameters.
-    problem
-        Its prior and observation.
     features
         How the estimate sees x.
+    prior, x_obs
+        What it is cut to, and the observation [p] that it was fitted for.
     info
         Facts about the fit; the acceptance rate of the last call of `sample` is added.
     max_proposals
         After how many draws of q chains take over.
+    amortized
+        Whether it may be asked at another x; a sequential fit sets it to False.
+    progress
+        Is called while samples are drawn.
     """
 
     def __init__(
@@ -73,26 +79,38 @@ class TruncatedPosterior:
         density: Any,
         params: Any,
         features: Features,
-        problem: Problem,
+        prior: Distribution,
+        x_obs: np.ndarray,
         info: Info,
         max_proposals: int,
+        *,
+        amortized: bool = True,
+        progress: Progress = silent,
     ) -> None:
         self._density = density
         self.params = params
         self.features = features
-        self._rows = priors.rows(problem.prior)
-        self._problem = problem
+        self._prior, self._x_obs = prior, x_obs
+        self._rows = priors.rows(prior)
+        self._progress = progress
         self._max_proposals = max_proposals
         self._log_mass: dict[bytes, float] = {}
         self.info = info
-        self.amortized = True
-        """Whether it may be asked at another x; a sequential fit sets it to False."""
+        self.amortized = amortized
+
+    def parts(self) -> dict[str, Any]:
+        """Return the arguments that it is made from, the weights as leaves."""
+        return super().parts() | {"params": packing.kept(self._density, self.params)}
+
+    @classmethod
+    def from_parts(cls, parts: dict[str, Any]) -> Self:
+        """Return the posterior that is made from these parts."""
+        return cls(**parts | {"params": packing.refilled(parts["density"], parts["params"])})
 
     def _x(self, x: Any) -> np.ndarray:
         if not self.amortized:
-            check_same_x(x, self._problem.x_obs)
-        x_obs = self._problem.x_obs
-        return self.features(x_obs if x is None else checked_x(x, x_obs))
+            check_same_x(x, self._x_obs)
+        return self.features(self._x_obs if x is None else checked_x(x, self._x_obs))
 
     def propose(self, key: PRNGKeyArray, x: np.ndarray, n: int) -> np.ndarray:
         """Draw n rows θ [n, d] of q(θ | x), x [p] as features, inside the support or not."""
@@ -123,7 +141,7 @@ class TruncatedPosterior:
             kept.append(thetas[inside])
             accepted += int(inside.sum())
             proposed += size
-            self._problem.progress("sampling", min(accepted, n), n)
+            self._progress("sampling", min(accepted, n), n)
             if accepted < n and proposed >= self._max_proposals:
                 break
         self.info["acceptance_rate"] = accepted / proposed
@@ -150,7 +168,7 @@ class TruncatedPosterior:
             SliceSampling(),
             fixed=(self.params, x),
             width=4 * self._rows.from_support(self._rows.sample(start_key, 1000)).std(0),
-            progress=self._problem.progress,
+            progress=self._progress,
         )
         self.info |= info
         us = drawn.transpose(1, 0, 2).reshape(-1, drawn.shape[-1])[:n]
@@ -220,4 +238,13 @@ def fit_flow(
     params, info = train(train_key, loss, start, rows, training, problem.deadline, problem.progress)
     if constant:
         info["constant_columns"] = ",".join(map(str, constant))
-    return TruncatedPosterior(flow, params, features, problem, info, max_proposals)
+    return TruncatedPosterior(
+        flow,
+        params,
+        features,
+        problem.prior,
+        problem.x_obs,
+        info,
+        max_proposals,
+        progress=problem.progress,
+    )

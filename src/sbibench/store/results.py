@@ -7,39 +7,16 @@ A file is written under a temporary name, flushed to disk and renamed. The sampl
 record is never without them. Two stores are merged by copying one into the other.
 """
 
-import contextlib
-import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
 
 import msgspec
 import numpy as np
 
 from sbibench.core.errors import UsageError
+from sbibench.core.files import write_whole
 from sbibench.core.run import RunRecord
-
-
-def _write(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-        temporary = Path(file.name)
-        try:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-            temporary.chmod(0o644)
-            temporary.replace(path)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
-            raise
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 class Results:
@@ -86,12 +63,12 @@ class Results:
         if samples is None:
             self._samples(record.spec.id).unlink(missing_ok=True)
         else:
-            _write(
+            write_whole(
                 self._samples(record.spec.id),
                 lambda file: np.savez_compressed(file, samples=samples),
             )
         encoded = msgspec.json.format(msgspec.json.encode(record), indent=1)
-        _write(self._record(record.spec.id), lambda file: file.write(encoded))
+        write_whole(self._record(record.spec.id), lambda file: file.write(encoded))
 
     def read(self, run_id: str) -> RunRecord | None:
         """Return the record of a run, or None if there is none or it is damaged."""
