@@ -139,3 +139,38 @@ def test_a_start_without_density_is_an_error_for_both_drivers(key):
 def test_settings_out_of_range_are_refused(wrong):
     with pytest.raises(UsageError):
         SliceSampling(**wrong)
+
+
+def _correlated(u):
+    return -0.5 * jnp.sum(jnp.linalg.solve(jnp.array([[1.0, 0.95], [0.95, 1.0]]), u) * u)
+
+
+def _moons(u):
+    """Log density of two crescents: thin arcs of radius 1 that open to the left and right."""
+    arcs = [-0.5 * ((jnp.hypot(u[0] - c, u[1]) - 1) / 0.1) ** 2 for c in (-2.0, 2.0)]
+    outer = [jnp.where(s * (u[0] - c) > 0, 0.0, -jnp.inf) for s, c in ((-1, -2.0), (1, 2.0))]
+    return jnp.logaddexp(arcs[0] + outer[0], arcs[1] + outer[1])
+
+
+def test_a_correlated_gaussian_keeps_its_moments(key):
+    start = np.random.default_rng(0).normal(size=(200, 2))
+    draws, _ = slice_chains(key, _correlated, start, 50, SliceSampling(50, 10))
+    flat = draws.reshape(-1, 2)
+    np.testing.assert_allclose(np.cov(flat.T), [[1, 0.95], [0.95, 1]], atol=0.08)
+    np.testing.assert_allclose(flat.mean(0), 0, atol=0.08)
+
+
+def test_crescents_keep_their_shape_and_both_their_halves(key):
+    # Half the chains in each crescent, at the tips of their arcs.
+    start = np.tile([[-3.0, 0.0], [3.0, 0.0]], (100, 1))
+    draws, _ = slice_chains(key, _moons, start, 50, SliceSampling(50, 5))
+    flat = draws.reshape(-1, 2)
+    side = np.where(flat[:, 0] > 0, 2.0, -2.0)
+    radius = np.hypot(flat[:, 0] - side, flat[:, 1])
+    # By the polar volume the radius has the density r exp(-(r - 1)² / 0.02): mean 1.01.
+    np.testing.assert_allclose(radius.mean(), 1.01, atol=0.01)
+    np.testing.assert_allclose(radius.std(), 0.1, atol=0.01)
+    angle = np.arctan2(flat[:, 1], (flat[:, 0] - side) * np.sign(side))
+    np.testing.assert_allclose(angle.mean(), 0, atol=0.06)
+    np.testing.assert_allclose(angle.std(), np.pi / np.sqrt(12), atol=0.05)
+    assert 0.4 < (flat[:, 0] > 0).mean() < 0.6

@@ -20,15 +20,18 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Task", "get_algorithm", "get_metric", "get_task", "load", "metrics", "plot", "reference"
+    "SliceSampling", "Task", "get_algorithm", "get_metric", "get_task", "load", "metrics", "plot",
+    "reference", "slice_chains",
 ]  # fmt: skip
 
 _LATER = {
+    "SliceSampling": "inference.slice:SliceSampling",
     "Task": "core.task:Task",
     "load": "inference.saving:load",
     "metrics": "metrics:",
     "plot": "report.plot:",
     "reference": "reference:",
+    "slice_chains": "inference.slice:slice_chains",
 }
 
 

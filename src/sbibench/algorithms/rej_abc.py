@@ -91,6 +91,8 @@ class RejABC:
         summaries, half = None, problem.simulator.left // 2
         if self.summaries == "semi_automatic":
             kept = self._kept(problem.simulator.left - half)
+            if half < 2:
+                raise UsageError("semi-automatic summaries need a budget of 4 or more")
             summaries = pilot(pilot_key, problem, half, self.degree, self.invalid)
         else:
             kept = self._kept(problem.simulator.left)

@@ -24,6 +24,7 @@ from sbibench.inference.features import Features
 from sbibench.inference.mdn import MDNParams, MixtureDensity, mixture_density
 from sbibench.inference.mixture import Gaussian, divide, mixture_over
 from sbibench.inference.rounds import Data, check_rounds, run_rounds
+from sbibench.inference.standardize import note_constant
 from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training, train
 from sbibench.inference.truncated import TruncatedPosterior, check_proposals
@@ -34,7 +35,9 @@ LEAST_INSIDE = 0.01
 
 def _gaussian(prior: dist.Distribution) -> tuple[Gaussian, bool]:
     """Return the prior as a Gaussian (precision 0 if uniform), and whether it is one of log θ."""
-    base = prior.base_dist if isinstance(prior, dist.Independent) else prior
+    base = prior
+    while isinstance(base, dist.Independent | dist.ExpandedDistribution):
+        base = base.base_dist
     if isinstance(base, dist.Uniform):
         return Gaussian(np.zeros(prior.event_shape), np.zeros(prior.event_shape * 2)), False
     if isinstance(base, dist.Normal | dist.LogNormal):
@@ -105,7 +108,7 @@ class SNPEA:
             key: PRNGKeyArray, data: Data, previous: TruncatedPosterior | None
         ) -> TruncatedPosterior:
             nonlocal network, proposal, failed
-            init_key, train_key, check_key = random.split(key, 3)
+            init_key, grow_key, train_key, check_key = random.split(key, 4)
             last = int(data.rounds[-1]) == self.rounds - 1
             new = data.rounds == data.rounds[-1]
             features = (
@@ -118,12 +121,13 @@ class SNPEA:
             network, info = train(
                 train_key,
                 mdn.loss,
-                many.grown(init_key, start) if last else start,
+                many.grown(grow_key, start) if last else start,
                 (us, xs),
                 self.training,
                 problem.deadline,
                 problem.progress,
             )
+            note_constant(info, data.xs)
             mixture, info["mended"] = divide(mdn.at(network, x_obs), proposal, prior)
             posterior = TruncatedPosterior(
                 mixture_over("log_theta" if logarithmic else "theta"),
@@ -138,6 +142,7 @@ class SNPEA:
             inside = support.inside(posterior.propose(check_key, x_obs, 1000)).mean()
             if previous is not None and inside < LEAST_INSIDE:
                 posterior, failed = previous, failed + 1
+                posterior.info["stopped"] = info["stopped"]
             elif not last:
                 proposal = Gaussian(mixture.means[0], mixture.precisions[0])
             posterior.info["failed_corrections"] = failed

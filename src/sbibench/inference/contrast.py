@@ -9,6 +9,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sbibench.core.errors import UsageError
+
 
 def others(rows: Float[Array, "n *d"], size: int) -> Float[Array, "k n *d"]:
     """Return for each row itself and the next ones, around the end: [size, n, ...]."""
@@ -35,6 +37,10 @@ def contrast(
         How many θ each x meets, its own among them.
     """
     n = len(xs)
+    if size > n:
+        raise UsageError(
+            f"a contrastive set of {size} is more than the batch of {n}; raise batch_size"
+        )
     sets = others(thetas, size)
     scores = score(sets.reshape(size * n, -1), jnp.tile(xs, (size, 1))).reshape(size, n)
     again = jnp.all(sets[1:] == thetas[None], -1)

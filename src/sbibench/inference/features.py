@@ -10,7 +10,7 @@ SPAN = 100.0
 
 @dataclass(frozen=True)
 class Features:
-    """An increasing map of each column of x: its logarithm from `floor` on, where it has one.
+    """An increasing map of each column of x: its logarithm from `floor` on, a line below.
 
     Data that span orders of magnitude, as those of a population model do, have no scale on which
     both ends can be told apart; a posterior does not depend on the scale that data are written in.
@@ -19,7 +19,7 @@ class Features:
     logarithmic: np.ndarray
     """Which columns, bool [p]."""
     floor: np.ndarray
-    """Their smallest value, float32 [p]; what is below counts as this."""
+    """Their smallest value, float32 [p], where the line goes on at the slope of the logarithm."""
 
     @classmethod
     def fit(cls, xs: np.ndarray, *, log_data: bool) -> "Features":
@@ -30,5 +30,9 @@ class Features:
 
     def __call__(self, xs: np.ndarray) -> np.ndarray:
         """Return features [..., p], float32, of x [..., p]."""
-        seen: np.ndarray = np.where(self.logarithmic, np.log(np.maximum(xs, self.floor)), xs)
-        return seen
+        above = np.maximum(xs, self.floor)
+        below = np.where(
+            self.logarithmic, (np.minimum(xs, self.floor) - self.floor) / self.floor, 0
+        )
+        seen: np.ndarray = np.where(self.logarithmic, np.log(above) + below, xs)
+        return seen.astype(np.float32)

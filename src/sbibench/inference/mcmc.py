@@ -24,7 +24,7 @@ from sbibench.inference.features import Features
 from sbibench.inference.rounds import Data, Learn
 from sbibench.inference.saving import Portable
 from sbibench.inference.slice import SliceSampling, slice_chains
-from sbibench.inference.standardize import constant_columns
+from sbibench.inference.standardize import constant_columns, note_constant
 from sbibench.inference.training import Training, train
 
 
@@ -136,11 +136,12 @@ class MCMCPosterior(Portable):
             If the estimate is finite at no candidate for the first places.
         """
         check_count(n)
-        us = self._unconstrained(key, n, self._x(x))
+        us, info = self._unconstrained(key, n, self._x(x))
+        self.info |= info
         return self._rows.single(self._rows.to_support(us))
 
-    def _unconstrained(self, key: PRNGKeyArray, n: int, x: np.ndarray) -> np.ndarray:
-        """Draw n rows u [n, d]."""
+    def _unconstrained(self, key: PRNGKeyArray, n: int, x: np.ndarray) -> tuple[np.ndarray, Info]:
+        """Draw n rows u [n, d], and say how."""
         start_key, choice_key, chain_key = random.split(key, 3)
         chains = self._settings.chains
         thetas = self._rows.sample(start_key, self._settings.candidates)
@@ -163,8 +164,7 @@ class MCMCPosterior(Portable):
             width=4 * us.std(0),
             progress=self._progress,
         )
-        self.info |= info
-        return drawn.transpose(1, 0, 2).reshape(-1, drawn.shape[-1])[:n]
+        return drawn.transpose(1, 0, 2).reshape(-1, drawn.shape[-1])[:n], info
 
     def log_prob(self, thetas: Any, x: Any = None) -> np.ndarray:
         """Return log densities [n] of rows θ [n, d] at x [p]; -inf outside the support.
@@ -189,8 +189,10 @@ class MCMCPosterior(Portable):
         return np.where(inside, log_density - self._log_evidence[x.tobytes()], -np.inf)
 
     def _estimated_log_evidence(self, x: np.ndarray, draws: int = 50_000) -> float:
-        key, freedom = random.key(0), 5  # a fixed key: asked twice, the density is the same
-        us = self._unconstrained(key, 10 * self._settings.chains, x)
+        freedom = 5
+        # A fixed key: asked twice, the density is the same.
+        chain_key, key = random.split(random.key(0))
+        us, _ = self._unconstrained(chain_key, 10 * self._settings.chains, x)
         d = us.shape[1]
         factor = np.linalg.cholesky(1.5 * np.cov(us.T).reshape(d, d) + 1e-12 * np.eye(d))
         rng = numpy_rng(key)
@@ -213,6 +215,16 @@ class MCMCPosterior(Portable):
         return float(np.log(w.mean()) + log_w.max())
 
 
+def _without_constants(key: PRNGKeyArray, xs: np.ndarray) -> np.ndarray:
+    """Return x [n, p] with noise around the value of each constant column.
+
+    No density can be fitted to a constant: it would grow for ever, and not at the same pace for all
+    θ. The noise is the same for all.
+    """
+    noise = numpy_rng(key).normal(size=xs.shape) * constant_columns(xs)
+    return np.asarray(xs + noise, np.float32)
+
+
 def learn_by_mcmc(
     estimator: Estimator, problem: Problem, training: Training, mcmc: MCMC, *, log_data: bool
 ) -> Learn:
@@ -221,14 +233,18 @@ def learn_by_mcmc(
     def learn(key: PRNGKeyArray, data: Data, previous: MCMCPosterior | None) -> MCMCPosterior:
         init_key, train_key = random.split(key)
         features = previous.features if previous else Features.fit(data.xs, log_data=log_data)
-        rows = (data.thetas, features(data.xs))
-        start = previous.params if previous else estimator.init(init_key, *rows)
+        xs = _without_constants(random.fold_in(key, 2), features(data.xs))
+        start = previous.params if previous else estimator.init(init_key, data.thetas, xs)
         params, info = train(
-            train_key, estimator.loss, start, rows, training, problem.deadline, problem.progress
+            train_key,
+            estimator.loss,
+            start,
+            (data.thetas, xs),
+            training,
+            problem.deadline,
+            problem.progress,
         )
-        constant = constant_columns(data.xs)
-        if constant:
-            info["constant_columns"] = ",".join(map(str, constant))
+        note_constant(info, data.xs)
         return MCMCPosterior(
             estimator,
             params,

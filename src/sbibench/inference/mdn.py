@@ -21,6 +21,9 @@ from sbibench.inference.mixture import Mixture
 from sbibench.inference.networks import ResidualNet
 from sbibench.inference.standardize import Standardizer
 
+STEEPEST = 10.0
+"""Logarithms of a precision's Cholesky factor, of standardized u, lie within ± this."""
+
 
 @dataclass(frozen=True)
 class MixtureDensity:
@@ -68,7 +71,9 @@ class MDN:
             raw = params.weights(params.x.columns(xs)).reshape(k, outputs, -1)
             logits, means, log_diagonal = raw[:, 0], raw[:, 1 : d + 1], raw[:, d + 1 : 2 * d + 1]
             factors = jnp.zeros((k, d, d, raw.shape[-1]), SINGLE)
-            factors = factors.at[:, np.arange(d), np.arange(d)].set(jnp.exp(log_diagonal))
+            factors = factors.at[:, np.arange(d), np.arange(d)].set(
+                jnp.exp(jnp.clip(log_diagonal, -STEEPEST, STEEPEST))
+            )
             return logits, means, factors.at[:, *below].set(raw[:, 2 * d + 1 :])
 
         def loss(

@@ -89,6 +89,7 @@ def run_rounds(
             proposal_key, simulator_key, learn_key = random.split(random.fold_in(key, number), 3)
             source = posterior if number else prior
             thetas = source.sample(proposal_key, size)
+            problem.deadline.check("drawing proposals")
             new = problem.simulator(simulator_key, thetas).accept(invalid)
             rows = slice(filled, filled + len(new.xs))
             for column, values in zip(buffer, (new.thetas, new.xs, number), strict=True):

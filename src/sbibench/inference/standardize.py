@@ -6,6 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from sbibench.core.posterior import Info
+
 
 class Standardizer(NamedTuple):
     """z = (v - mean) / scale per coordinate; a pytree of two float32 vectors [k]."""
@@ -40,6 +42,13 @@ class Standardizer(NamedTuple):
         return -jnp.sum(jnp.log(self.scale))
 
 
-def constant_columns(rows: np.ndarray) -> list[int]:
-    """Return the indices of the columns of rows [n, k] that hold one value only."""
-    return [int(i) for i in np.flatnonzero((rows == rows[:1]).all(0))]
+def constant_columns(rows: np.ndarray) -> np.ndarray:
+    """Return which columns of rows [n, k] hold one value only, bool [k]."""
+    return np.asarray((rows == rows[:1]).all(0))
+
+
+def note_constant(info: Info, rows: np.ndarray) -> None:
+    """Name the constant columns of rows [n, k], if there are any, in `info`."""
+    constant = constant_columns(rows)
+    if constant.any():
+        info["constant_columns"] = ",".join(map(str, np.flatnonzero(constant)))

@@ -73,9 +73,9 @@ class Training:
                 raise UsageError(f"{name} must be positive, not {getattr(self, name)!r}")
         if not 0 <= self.averaging < 1:
             raise UsageError(f"averaging lies from 0 up to below 1, not {self.averaging!r}")
-        if not 0 < self.validation_fraction < 1:
+        if not 0 < self.validation_fraction <= 0.5:
             raise UsageError(
-                f"validation_fraction lies between 0 and 1, not {self.validation_fraction!r}"
+                f"validation_fraction lies above 0, up to 0.5, not {self.validation_fraction!r}"
             )
 
 
@@ -194,7 +194,7 @@ def train(
     order_key, step_key, validation_key = jax.random.split(key, 3)
     rng = numpy_rng(order_key)
     # Always the same rows, so that a network that learns on never has seen what judges it.
-    period = max(2, round(1 / settings.validation_fraction))
+    period = round(1 / settings.validation_fraction)
     held_out = np.arange(1, n + 1) % min(period, n) == 0
     validation, training = np.flatnonzero(held_out), np.flatnonzero(~held_out)
     batch = settings.batch_size

@@ -22,7 +22,7 @@ from sbibench.inference.features import Features
 from sbibench.inference.flows import Flow
 from sbibench.inference.saving import Portable
 from sbibench.inference.slice import SliceSampling, slice_chains
-from sbibench.inference.standardize import constant_columns
+from sbibench.inference.standardize import note_constant
 from sbibench.inference.training import Loss, Training, train
 
 PROPOSALS = 10_000
@@ -157,7 +157,7 @@ class TruncatedPosterior(Portable):
                 f"none of {proposed} draws of the estimate lies inside the prior's support; more "
                 "simulations or fewer rounds may help"
             )
-        start_key, chain_key = random.split(random.fold_in(key, proposed))
+        start_key, width_key, chain_key = random.split(random.fold_in(key, proposed), 3)
         us = self._rows.from_support(found.astype(np.float64))
         us = us[numpy_rng(start_key).permutation(np.resize(np.arange(len(us)), CHAINS))]
         drawn, info = slice_chains(
@@ -167,7 +167,7 @@ class TruncatedPosterior(Portable):
             math.ceil(n / CHAINS),
             SliceSampling(),
             fixed=(self.params, x),
-            width=4 * self._rows.from_support(self._rows.sample(start_key, 1000)).std(0),
+            width=4 * self._rows.from_support(self._rows.sample(width_key, 1000)).std(0),
             progress=self._progress,
         )
         self.info |= info
@@ -231,13 +231,12 @@ def fit_flow(
         Whether positive data columns that span orders of magnitude are seen as logarithms.
     """
     init_key, train_key = random.split(key)
-    constant = constant_columns(rows[1])
+    xs = rows[1]
     features = previous.features if previous else Features.fit(rows[1], log_data=log_data)
     rows = (rows[0], features(rows[1]), *rows[2:])
     start = previous.params if previous else flow.init(init_key, rows[0], rows[1])
     params, info = train(train_key, loss, start, rows, training, problem.deadline, problem.progress)
-    if constant:
-        info["constant_columns"] = ",".join(map(str, constant))
+    note_constant(info, xs)
     return TruncatedPosterior(
         flow,
         params,

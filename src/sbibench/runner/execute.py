@@ -147,7 +147,7 @@ def _ask(fit: _Fit, spec: RunSpec) -> tuple[RunRecord, np.ndarray | None]:
             with watch("sample"):
                 samples = _sample(fit, spec)
             if fit.posterior.info.get("stopped") == "deadline":
-                status, reason = "timeout", "the time limit ended the training; its best is used"
+                status, reason = "timeout", "the time limit ended the fit; what there was is used"
         except (Exception, SystemExit) as error:  # noqa: BLE001 - as in the fit
             status, reason = _how_it_failed(error)
         facts = fit.posterior.info
