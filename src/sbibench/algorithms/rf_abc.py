@@ -21,6 +21,7 @@ from sbibench.core.problem import Problem, checked_x
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.forest import Forest, forest_weights
 from sbibench.inference.saving import Portable
+from sbibench.inference.standardize import note_constant
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class RFABC:
             "trees": trees,
             "effective_samples": float((1 / (weights**2).sum(0)).min()),
         }
+        note_constant(info, xs)
         if trees < self.forest.trees:
             info["stopped"] = "deadline"
         return RFABCPosterior(

@@ -17,6 +17,7 @@ from sbibench.core.deadline import FOREVER, Deadline
 from sbibench.core.errors import UsageError
 from sbibench.core.problem import Progress, silent
 from sbibench.inference.pls import pls_axes
+from sbibench.inference.standardize import constant_columns
 
 FILTER = 16
 """A node with more than one in so many of the simulations takes its order from the root's."""
@@ -182,6 +183,9 @@ def forest_weights(
     DeadlineError
         If the time is over before each forest has some trees.
     """
+    constant = constant_columns(xs)
+    if constant.any() and not constant.all():  # a node that draws only these can't be split
+        xs, x = xs[:, ~constant], x[~constant]
     data, x, seen = _columns(xs, ys, x, forest)
     centred = np.asfortranarray(ys - ys.mean(0, dtype=np.float64))
     weights = np.zeros(ys.shape)

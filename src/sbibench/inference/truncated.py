@@ -146,7 +146,9 @@ class TruncatedPosterior(Portable):
                 break
         self.info["acceptance_rate"] = accepted / proposed
         found = np.concatenate(kept)[:n]
-        return found if len(found) == n else self._prolonged(key, x, found, n, proposed)
+        if len(found) < n:
+            return self._prolonged(key, x, found, n, proposed)
+        return self._rows.single(found)
 
     def _prolonged(
         self, key: PRNGKeyArray, x: np.ndarray, found: np.ndarray, n: int, proposed: int
