@@ -1,4 +1,4 @@
-"""Every neural method finds a Gaussian posterior in the prior's tail; variants in its middle."""
+"""Every neural method finds a Gaussian posterior in the prior's tail; so do most variants."""
 
 import dataclasses
 
@@ -10,10 +10,10 @@ from sbibench.core import registry
 from sbibench.core.posterior import Posterior
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.flows import conditional_flow
+from sbibench.inference.learning import fit_flow
 from sbibench.inference.ratio import Classifier
 from sbibench.inference.rounds import run_rounds
 from sbibench.inference.training import Training
-from sbibench.inference.truncated import fit_flow
 from sbibench.metrics.c2st import c2st
 
 X = np.array([2.0, -1.5])
@@ -58,9 +58,11 @@ def test_ten_thousand_simulations_find_the_posterior_under_the_prior(problem, ke
     ids=["nle-nsf", "npe-maf", "nre-mlp", "aalr"],
 )
 def test_so_do_the_variants(toy_task, key, name, changed):
-    problem = dataclasses.replace(toy_task, observations=MIDDLE[None]).problem(1, 10_000)
+    # The spline flow of the likelihood is at the bound in the tail: 0.55 with two threads.
+    x = MIDDLE if name == "nle" else X
+    problem = dataclasses.replace(toy_task, observations=x[None]).problem(1, 10_000)
     settings = registry.ALGORITHMS.get(name)(**changed)
-    assert _judge(settings.fit(key, problem), MIDDLE) <= 0.54
+    assert _judge(settings.fit(key, problem), x) <= 0.54
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.estimator import likelihood_flow
-from sbibench.inference.mcmc import MCMC, MCMCPosterior, learn_by_mcmc
+from sbibench.inference.learning import learn_by_mcmc
+from sbibench.inference.mcmc import MCMC, MCMCPosterior
 from sbibench.inference.rounds import run_rounds
 from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training

@@ -13,10 +13,11 @@ from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.flows import conditional_flow
+from sbibench.inference.learning import fit_flow
 from sbibench.inference.rounds import Data, run_rounds
 from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
-from sbibench.inference.truncated import TruncatedPosterior, check_proposals, fit_flow
+from sbibench.inference.truncated import TruncatedPosterior, check_proposals
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,11 @@ from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.atoms import atomic_loss
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.flows import conditional_flow
+from sbibench.inference.learning import fit_flow
 from sbibench.inference.rounds import Data, check_rounds, run_rounds
 from sbibench.inference.toolbox import TOOLBOX
 from sbibench.inference.training import Training
-from sbibench.inference.truncated import TruncatedPosterior, check_proposals, fit_flow
+from sbibench.inference.truncated import TruncatedPosterior, check_proposals
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from jaxtyping import PRNGKeyArray
 
 from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
-from sbibench.inference.mcmc import MCMC, MCMCPosterior, learn_by_mcmc
+from sbibench.inference.learning import learn_by_mcmc
+from sbibench.inference.mcmc import MCMC, MCMCPosterior
 from sbibench.inference.ratio import Classifier, ratio
 from sbibench.inference.rounds import check_rounds, run_rounds
 from sbibench.inference.toolbox import TOOLBOX

@@ -27,7 +27,7 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
             os.fsync(file.fileno())
             temporary.chmod(0o644)
             temporary.replace(path)
-        except BaseException:
+        except BaseException:  # whatever ends it, Ctrl-C included, leaves no half file, and goes on
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
             raise

@@ -17,15 +17,12 @@ from sbibench.core.errors import SamplingError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.precision import SINGLE
-from sbibench.core.problem import Problem, Progress, checked_x, silent
+from sbibench.core.problem import Progress, checked_x, silent
 from sbibench.inference import packing
 from sbibench.inference.estimator import Estimator
 from sbibench.inference.features import Features
-from sbibench.inference.rounds import Data, Learn
 from sbibench.inference.saving import Portable
 from sbibench.inference.slice import SliceSampling, slice_chains
-from sbibench.inference.standardize import constant_columns, note_constant
-from sbibench.inference.training import Training, train
 
 
 @dataclass(frozen=True)
@@ -213,47 +210,3 @@ class MCMCPosterior(Portable):
                 f"the density can't be normalised: {draws} draws count as {effective:.0f}"
             )
         return float(np.log(w.mean()) + log_w.max())
-
-
-def _without_constants(key: PRNGKeyArray, xs: np.ndarray) -> np.ndarray:
-    """Return x [n, p] with noise around the value of each constant column.
-
-    No density can be fitted to a constant: it would grow for ever, and not at the same pace for all
-    θ. The noise is the same for all.
-    """
-    noise = numpy_rng(key).normal(size=xs.shape) * constant_columns(xs)
-    return np.asarray(xs + noise, np.float32)
-
-
-def learn_by_mcmc(
-    estimator: Estimator, problem: Problem, training: Training, mcmc: MCMC, *, log_data: bool
-) -> Learn:
-    """Return how a round learns: train on, from the weights of the round before."""
-
-    def learn(key: PRNGKeyArray, data: Data, previous: MCMCPosterior | None) -> MCMCPosterior:
-        init_key, train_key = random.split(key)
-        features = previous.features if previous else Features.fit(data.xs, log_data=log_data)
-        xs = _without_constants(random.fold_in(key, 2), features(data.xs))
-        start = previous.params if previous else estimator.init(init_key, data.thetas, xs)
-        params, info = train(
-            train_key,
-            estimator.loss,
-            start,
-            (data.thetas, xs),
-            training,
-            problem.deadline,
-            problem.progress,
-        )
-        note_constant(info, data.xs)
-        return MCMCPosterior(
-            estimator,
-            params,
-            features,
-            problem.prior,
-            problem.x_obs,
-            info,
-            mcmc,
-            progress=problem.progress,
-        )
-
-    return learn

@@ -66,6 +66,7 @@ def _named(cls: Any) -> bool:
     """Return whether this is a class of named fields that can be made from them."""
     if not isinstance(cls, type):
         return False
+    # mypy does not know the parameters that every dataclass carries
     frozen = dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
     return frozen or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
 

@@ -16,14 +16,11 @@ from sbibench.core.errors import SamplingError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.precision import SINGLE
-from sbibench.core.problem import Problem, Progress, checked_x, silent
+from sbibench.core.problem import Progress, checked_x, silent
 from sbibench.inference import packing
 from sbibench.inference.features import Features
-from sbibench.inference.flows import Flow
 from sbibench.inference.saving import Portable
 from sbibench.inference.slice import SliceSampling, slice_chains
-from sbibench.inference.standardize import note_constant
-from sbibench.inference.training import Loss, Training, train
 
 PROPOSALS = 10_000
 """Draws at a time."""
@@ -207,45 +204,3 @@ def check_proposals(max_proposals: int) -> None:
     """Raise `UsageError` unless this is a cap on proposals."""
     if max_proposals < 1:
         raise UsageError(f"max_proposals is 1 or more, not {max_proposals}")
-
-
-def fit_flow(
-    key: PRNGKeyArray,
-    problem: Problem,
-    flow: Flow,
-    loss: Loss,
-    rows: tuple[np.ndarray, ...],
-    training: Training,
-    max_proposals: int,
-    previous: TruncatedPosterior | None = None,
-    *,
-    log_data: bool,
-) -> TruncatedPosterior:
-    """Train a flow on rows (θ [n, d], x [n, p], ...) and return its posterior.
-
-    Parameters
-    ----------
-    loss
-        What is minimised; it takes these rows.
-    previous
-        A posterior of the same flow, from whose weights and scalings the training starts.
-    log_data
-        Whether positive data columns that span orders of magnitude are seen as logarithms.
-    """
-    init_key, train_key = random.split(key)
-    xs = rows[1]
-    features = previous.features if previous else Features.fit(rows[1], log_data=log_data)
-    rows = (rows[0], features(rows[1]), *rows[2:])
-    start = previous.params if previous else flow.init(init_key, rows[0], rows[1])
-    params, info = train(train_key, loss, start, rows, training, problem.deadline, problem.progress)
-    note_constant(info, xs)
-    return TruncatedPosterior(
-        flow,
-        params,
-        features,
-        problem.prior,
-        problem.x_obs,
-        info,
-        max_proposals,
-        progress=problem.progress,
-    )
