@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
+import sbibench as sb
 from sbibench.core.run import RunSpec
 from sbibench.runner.execute import execute
 
@@ -136,6 +137,49 @@ def test_facts_of_any_type_and_metrics_without_a_value_make_a_readable_record(
     assert record.missing == {"theirs:NoNumber": "the value is nan"}
     Results(tmp_path).write(record, samples)
     assert Results(tmp_path).read(record.spec.id) == record
+
+
+@pytest.mark.usefixtures("theirs")
+def test_standard_errors_and_what_else_a_metric_tells_are_on_record(monkeypatch):
+    from dataclasses import dataclass
+    from typing import ClassVar
+
+    from sbibench.core.metric import Estimate
+    from sbibench.runner.judge import judge
+
+    @dataclass(frozen=True)
+    class Telling:
+        needs: ClassVar[tuple[str, ...]] = ("samples", "x_obs")
+        error: float = 0.25
+
+        def __call__(self, key, evidence):
+            return Estimate(1.5, self.error, auc=0.75)
+
+    monkeypatch.setattr(sys.modules["theirs"], "Telling", Telling, raising=False)
+    name = "theirs:Telling"
+    record, samples = execute(spec("rej_abc"), [name])
+    assert record.metrics == {name: 1.5, f"{name}.auc": 0.75}
+    assert record.errors == {name: 0.25}
+
+    @dataclass(frozen=True)
+    class Broken(Telling):
+        def __call__(self, key, evidence):
+            raise ValueError("no more")
+
+    monkeypatch.setattr(sys.modules["theirs"], "Telling", Broken)
+    record = judge(record, samples, [name])
+    assert (record.metrics, record.errors) == ({}, {})
+    assert record.missing == {name: "ValueError: no more"}
+
+
+@pytest.mark.usefixtures("theirs")
+def test_the_density_at_the_true_parameters_is_on_record():
+    record, _ = execute(spec("npe"), [])
+    assert np.isfinite(record.info["log_prob_true"])
+    record, _ = execute(spec("prior"), [])
+    task = sb.get_task(record.spec.task)
+    expected = float(task.prior.log_prob(task.true_parameters(record.spec.observation)))
+    assert record.info["log_prob_true"] == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.usefixtures("theirs")

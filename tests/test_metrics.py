@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 
 import sbibench.metrics
@@ -18,9 +20,29 @@ KEY = jax.random.key(0)
 FIELDS = {field.name for field in dataclasses.fields(Evidence)}
 
 
+PRIOR = dist.Normal(jnp.zeros(2), np.sqrt(2)).to_event(1)
+
+
+def _simulate(key, theta):
+    return theta + np.sqrt(2) * jax.random.normal(key, theta.shape)
+
+
+def _log_likelihood(theta, x):
+    return -((x - theta) ** 2).sum() / 4
+
+
 def evidence(shift, n=300):
+    """Of samples that lie `shift` beside the posterior, a standard normal distribution."""
     rng = np.random.default_rng(0)
-    return Evidence(samples=rng.normal(size=(n, 2)) + shift, reference=rng.normal(size=(n, 2)))
+    return Evidence(
+        samples=rng.normal(size=(n, 2)) + shift,
+        reference=rng.normal(size=(n, 2)),
+        x_obs=np.zeros(2),
+        prior=PRIOR,
+        simulate=_simulate,
+        log_likelihood=_log_likelihood,
+        log_prob_true=-np.log(2 * np.pi) - shift**2,
+    )
 
 
 def test_the_metrics_of_the_benchmark_are_registered():

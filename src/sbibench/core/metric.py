@@ -1,10 +1,12 @@
-"""What a metric is, and the evidence that it judges."""
+"""What a metric is, the evidence that it judges, and its value."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from jaxtyping import PRNGKeyArray
+from numpyro.distributions import Distribution
 
 from sbibench.core.errors import UsageError
 
@@ -17,6 +19,37 @@ class Evidence:
     """Draws [n, d] of the approximate posterior."""
     reference: np.ndarray | None = None
     """Draws [m, d] of the true posterior."""
+    x_obs: np.ndarray | None = None
+    """The observation [p], float64."""
+    prior: Distribution | None = None
+    """The prior over θ [d]."""
+    simulate: Callable[[Any, Any], Any] | None = None
+    """(key, θ [d]) -> x [p], in JAX; one object a task, so that it compiles once."""
+    log_likelihood: Callable[[Any, Any], Any] | None = None
+    """(θ [d], x [p]) -> log p(x | θ), in JAX; one object a task, too."""
+    log_prob_true: float | None = None
+    """Log density of the approximate posterior at the parameters that generated x_obs."""
+
+
+class Estimate(float):
+    """A metric's value: a float that knows its standard error.
+
+    Attributes
+    ----------
+    error
+        Standard error of the value, or None where nothing about it is random.
+    also
+        What the same computation tells besides, by name: an area under a curve, a p-value.
+    """
+
+    error: float | None
+    also: Mapping[str, float]
+
+    def __new__(cls, value: float, error: float | None = None, **also: float) -> Self:
+        """Make an estimate of a value, its standard error and further values by name."""
+        made = super().__new__(cls, value)
+        made.error, made.also = error, also
+        return made
 
 
 class Metric(Protocol):
@@ -25,7 +58,10 @@ class Metric(Protocol):
     needs: ClassVar[tuple[str, ...]]
 
     def __call__(self, key: PRNGKeyArray, evidence: Evidence) -> float:
-        """Return the value, or raise an `SbibenchError` that says why there is none."""
+        """Return the value, or raise an `SbibenchError` that says why there is none.
+
+        An `Estimate` where there is a standard error, or more that is worth telling.
+        """
         ...
 
 

@@ -74,11 +74,15 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     calls, invalid
         Simulations run, and how many of them were not finite.
     seconds
-        Wall-clock time of the stages simulate, fit (without simulating), sample, metrics; `compile`
-        is the part of the first three that went into compilation. Where a fit is shared, calls,
-        invalid, simulate and fit are in each record those of the one fit, not a share of them.
+        Wall-clock time of the stages simulate, fit (without simulating), sample, density (at the
+        true parameters), metrics; `compile` is the part of the first four that went into
+        compilation. Where a fit is shared, calls, invalid, simulate and fit are in each record
+        those of the one fit, not a share of them.
     metrics, missing
-        Values by metric, and for the metrics that have none the reason.
+        Values by metric, and for the metrics that have none the reason. What else a metric tells is
+        beside it, as `c2st.p_value`.
+    errors
+        Standard errors, by metric, of those that have one.
     info
         What the algorithm reports of itself; of a shared fit `shared_fit` is true, and what it
         reports of an observation may be of the one it was `fitted_at`.
@@ -96,6 +100,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     seconds: dict[str, float] = {}
     metrics: dict[str, float] = {}
     missing: dict[str, str] = {}
+    errors: dict[str, float] = {}
     info: dict[str, Any] = {}
     versions: dict[str, str] = {}
     machine: dict[str, Any] = {}

@@ -83,7 +83,8 @@ def work_together(
     """Do one of the `groups` in this process, and yield each record and its samples."""
     # Imported here, so that the process that only hands out work computes nothing itself.
     from sbibench.core.compilation import keep_compiled_programs  # noqa: PLC0415 - see above
-    from sbibench.runner.execute import execute_together, judge  # noqa: PLC0415 - see above
+    from sbibench.runner.execute import execute_together  # noqa: PLC0415 - see above
+    from sbibench.runner.judge import judge  # noqa: PLC0415 - see above
 
     keep_compiled_programs()
     if group[0].record is None:

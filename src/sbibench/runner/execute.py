@@ -5,24 +5,21 @@ import datetime
 import math
 import os
 import platform
-import time
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
-import msgspec
 import numpy as np
 
 from sbibench.core import registry, settings
 from sbibench.core.errors import SbibenchError, UsageError
-from sbibench.core.metric import Evidence
 from sbibench.core.posterior import Info, check_shareable
 from sbibench.core.problem import Progress
 from sbibench.core.run import RunRecord, RunSpec, Status
 from sbibench.core.simulator import Simulator
 from sbibench.core.task import Task
 from sbibench.core.versions import versions
+from sbibench.runner.judge import how_it_failed, judge, key_of
 from sbibench.runner.stopwatch import Stopwatch
 
 FIT_AT = 1
@@ -36,19 +33,6 @@ def _machine() -> dict[str, str | int]:
         "cores": os.cpu_count() or 0,
         "device": jax.default_backend(),
     }
-
-
-def _how_it_failed(error: BaseException) -> tuple[Status, str]:
-    if isinstance(error, SbibenchError):
-        return error.status, str(error)
-    reason = f"{type(error).__name__}: {error}".strip()
-    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in reason:
-        return "out_of_memory", reason
-    return "failed", reason
-
-
-def _key(run_id: str) -> jax.Array:
-    return jax.random.key(int(run_id[:15], 16))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,14 +108,14 @@ def _fit(spec: RunSpec, time_limit: float | None, progress: Progress | None) -> 
         if spec.share_fit:
             check_shareable(spec.algorithm, getattr(algorithm, "amortized", True))
         with watch("fit"):
-            posterior = algorithm.fit(jax.random.split(_key(spec.fit_id))[0], problem)
+            posterior = algorithm.fit(jax.random.split(key_of(spec.fit_id))[0], problem)
         facts = dict(posterior.info)
         if spec.share_fit:
             check_shareable(spec.algorithm, posterior.amortized)
             facts |= {"shared_fit": True, "fitted_at": FIT_AT}
     # Whatever an algorithm or a task raises, leaving the interpreter included, is its record.
     except (Exception, SystemExit) as error:  # noqa: BLE001 - see above
-        failure = _how_it_failed(error)
+        failure = how_it_failed(error)
     return _Fit(posterior, facts, failure, problem.simulator, watch.seconds)
 
 
@@ -146,10 +130,13 @@ def _ask(fit: _Fit, spec: RunSpec) -> tuple[RunRecord, np.ndarray | None]:
         try:
             with watch("sample"):
                 samples = _sample(fit, spec)
+            if hasattr(fit.posterior, "log_prob"):
+                with watch("density"):
+                    fit.posterior.info["log_prob_true"] = _density_of_truth(fit, spec)
             if fit.posterior.info.get("stopped") == "deadline":
                 status, reason = "timeout", "the time limit ended the fit; what there was is used"
         except (Exception, SystemExit) as error:  # noqa: BLE001 - as in the fit
-            status, reason = _how_it_failed(error)
+            status, reason = how_it_failed(error)
         facts = fit.posterior.info
     watch.seconds["simulate"] = fit.simulator.seconds
     watch.seconds["fit"] = watch.seconds.get("fit", 0.0) - fit.simulator.seconds
@@ -170,7 +157,7 @@ def _ask(fit: _Fit, spec: RunSpec) -> tuple[RunRecord, np.ndarray | None]:
 
 def _sample(fit: _Fit, spec: RunSpec) -> np.ndarray:
     task: Task = registry.TASKS.get(spec.task)
-    key = jax.random.split(_key(spec.id))[1]
+    key = jax.random.split(key_of(spec.id))[1]
     if not spec.share_fit:
         drawn = fit.posterior.sample(key, spec.samples)
     else:
@@ -189,37 +176,16 @@ def _sample(fit: _Fit, spec: RunSpec) -> np.ndarray:
     return samples
 
 
-def judge(record: RunRecord, samples: np.ndarray | None, metrics: Sequence[str]) -> RunRecord:
-    """Return the record with these metrics of its samples added, each a value or a reason."""
-    spec = record.spec
-    values, missing = dict(record.metrics), dict(record.missing)
-    seconds = dict(record.seconds)
-    key = jax.random.fold_in(_key(spec.id), 2)
-    evidence, why = _evidence(spec, samples)
-    for name in metrics:
-        values.pop(name, None)
-        missing.pop(name, None)
-        metric = registry.METRICS.get(name)()
-        absent = [need for need in metric.needs if getattr(evidence, need) is None]
-        start = time.perf_counter()
-        if absent:
-            missing[name] = "; ".join(why[need] for need in absent)
-            continue
-        try:
-            values[name] = _number(
-                metric(jax.random.fold_in(key, zlib.crc32(name.encode())), evidence)
-            )
-        except Exception as error:  # noqa: BLE001 - a metric that fails costs only itself
-            missing[name] = _how_it_failed(error)[1]
-        seconds["metrics"] = seconds.get("metrics", 0.0) + time.perf_counter() - start
-    return msgspec.structs.replace(record, metrics=values, missing=missing, seconds=seconds)
-
-
-def _number(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number):
-        raise SbibenchError(f"the value is {number}")
-    return number
+def _density_of_truth(fit: _Fit, spec: RunSpec) -> float | str:
+    """Return log q(θ* | x_obs) of the parameters θ* of the observation, or why there is none."""
+    task: Task = registry.TASKS.get(spec.task)
+    theta = task.true_parameters(spec.observation)[None]
+    x = task.observation(spec.observation).astype(np.float32) if spec.share_fit else None
+    try:
+        log_prob = float(fit.posterior.log_prob(theta, x)[0])
+    except Exception as error:  # noqa: BLE001 - a density that fails costs only its metric
+        return how_it_failed(error)[1]
+    return log_prob if math.isfinite(log_prob) else str(log_prob)
 
 
 def _plain(info: Mapping[str, Any]) -> Info:
@@ -230,13 +196,3 @@ def _plain(info: Mapping[str, Any]) -> Info:
         finite = isinstance(v, bool | int | str) or (isinstance(v, float) and math.isfinite(v))
         plain[str(name)] = v if finite else str(v)
     return plain
-
-
-def _evidence(spec: RunSpec, samples: np.ndarray | None) -> tuple[Evidence, dict[str, str]]:
-    why = {"samples": "the run has no samples"}
-    reference = None
-    try:
-        reference = registry.TASKS.get(spec.task).reference_samples(spec.observation)
-    except Exception as error:  # noqa: BLE001 - a reference that fails costs only its metrics
-        why["reference"] = _how_it_failed(error)[1]
-    return Evidence(samples=samples, reference=reference), why

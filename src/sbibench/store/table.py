@@ -28,9 +28,9 @@ _COLUMNS = {
 
 
 def table(records: Iterable[RunRecord]) -> pl.DataFrame:
-    """Return one row per run: identity, status, calls, `metric.*`, `seconds.*`, `settings` (JSON).
+    """Return one row per run: identity, status, calls, values, `seconds.*`, `settings` (JSON).
 
-    A metric that has no value is null.
+    Values are `metric.*` and their standard errors `error.*`; one that there is not is null.
     """
     rows = []
     for r in records:
@@ -54,6 +54,7 @@ def table(records: Iterable[RunRecord]) -> pl.DataFrame:
             "finished": r.finished,
         }
         row |= {f"metric.{k}": float(v) for k, v in r.metrics.items()}
+        row |= {f"error.{k}": float(v) for k, v in r.errors.items()}
         row |= {f"seconds.{k}": float(v) for k, v in r.seconds.items()}
         rows.append(row)
     measured = sorted({k for row in rows for k in row} - set(_COLUMNS))
