@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import PRNGKeyArray
 from scipy.spatial.distance import cdist
-from scipy.special import logsumexp
 from sklearn.model_selection import KFold
 
 from sbibench.core.errors import UsageError
@@ -29,11 +28,14 @@ def _log_likelihoods(
 ) -> np.ndarray:
     """Return for each bandwidth the weighted log likelihood of some points [m, d] given others."""
     squares = cdist(z[held_out], z[rest], "sqeuclidean")
-    log_weights = np.log(weights[rest] / weights[rest].sum())
+    # Relative to the nearest point, whose term is then 1: nothing underflows to log 0.
+    nearest = squares.min(1)
+    farther = squares - nearest[:, None]
+    others, own = weights[rest] / weights[rest].sum(), weights[held_out]
     return np.array(
         [
-            weights[held_out] @ logsumexp(log_weights - squares / (2 * h**2), axis=1)
-            - weights[held_out].sum() * z.shape[1] * np.log(h)
+            own @ (np.log(np.exp(farther / (-2 * h**2)) @ others) - nearest / (2 * h**2))
+            - own.sum() * z.shape[1] * np.log(h)
             for h in BANDWIDTHS
         ]
     )
