@@ -367,6 +367,6 @@ def test_what_has_no_solution_is_invalid(name):
 @pytest.mark.parametrize("name", ["sir", "lotka_volterra"])
 def test_simulations_from_the_prior_are_finite_so_that_no_algorithm_refuses_them(name):
     task = registry.TASKS.get(name)
-    thetas = priors.rows(task.prior).sample(jax.random.key(5), 20_000)
-    simulations = task.problem(1, 20_000).simulator(jax.random.key(6), thetas)
-    assert len(simulations.accept("refuse").xs) == 20_000
+    thetas = priors.rows(task.prior).sample(jax.random.key(5), 5000)
+    simulations = task.problem(1, 5000).simulator(jax.random.key(6), thetas)
+    assert len(simulations.accept("refuse").xs) == 5000
