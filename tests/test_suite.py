@@ -7,6 +7,7 @@ import pytest
 
 from sbibench.core.errors import UsageError
 from sbibench.report import published
+from sbibench.runner.part import Part
 from sbibench.runner.suite_file import load as load_suite
 
 GOOD = """
@@ -84,6 +85,35 @@ def test_an_unreadable_file_is_an_error_in_words(tmp_path):
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match=r"binary\.toml"):
         load_suite(tmp_path / "binary.toml")
+
+
+@pytest.mark.parametrize(
+    ("part", "count"),
+    [
+        (Part(), 32),
+        (Part(tasks=("two_moons",)), 16),
+        (Part(algorithms=("top 10",), budgets=(100,)), 8),
+        (Part(observations=(2,), tasks=("two_moons", "gaussian_linear")), 16),
+    ],
+)
+def test_a_part_of_a_suite_is_its_runs_with_these_names_and_numbers(tmp_path, part, count):
+    runs = load(tmp_path, GOOD).runs()
+    found = part.of(runs)
+    assert len(found) == count
+    assert found == [run for run in runs if run in found]
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        (Part(tasks=("two_moon",)), "did you mean 'two_moons'"),
+        (Part(algorithms=("top 1",)), "did you mean 'top 10'"),
+        (Part(budgets=(100, 300)), "no budget of the suite is 300; there are 100, 200"),
+    ],
+)
+def test_a_part_that_a_suite_does_not_have_is_refused(tmp_path, part, message):
+    with pytest.raises(UsageError, match=message):
+        part.of(load(tmp_path, GOOD).runs())
 
 
 SUITES = Path(__file__).parents[1] / "suites"
