@@ -6,13 +6,16 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from sbibench.core.errors import UsageError
-from sbibench.core.metric import Estimate, Evidence, checked_pair
-from sbibench.inference.moments import deviations, standardized_pair
-from sbibench.inference.parts import error_by_parts
+from sbibench.core.metric import Estimate, Evidence
+from sbibench.inference.moments import moments
+from sbibench.inference.norms import length_error
 
 
-def mean_error(key: PRNGKeyArray, samples: Any, reference: Any) -> Estimate:
+def mean_error(
+    key: PRNGKeyArray,  # noqa: ARG001 - all metrics are called alike; nothing is random here
+    samples: Any,
+    reference: Any,
+) -> Estimate:
     """Return the root mean square, over coordinates, of the errors of the means.
 
     It is √(1/d Σ_j z_j²) with z_j = (mean of samples - mean of reference) / deviation of reference,
@@ -21,34 +24,27 @@ def mean_error(key: PRNGKeyArray, samples: Any, reference: Any) -> Estimate:
 
     Parameters
     ----------
-    key
-        For the standard error; the value does not depend on it.
     samples, reference
         [n, d] and [m, d].
 
     Returns
     -------
     Estimate
-        0 or more; `error` is from the spread over parts of both sets, for independent rows.
+        0 or more; `error` is from the spread over groups of rows, see `length_error`.
 
     Raises
     ------
     UsageError
-        If a set is not a finite matrix, has fewer than four rows or another d, or if the reference
-        is constant in a column, or a number too large.
+        If a set is not a finite matrix, has fewer than two rows or another d; if the reference is
+        constant in a column; if a number is too large.
     """
-    a, b = checked_pair(samples, reference, at_least=4)
-    unit = deviations(b)
-
-    def distance(x: np.ndarray, y: np.ndarray) -> float:
-        shifted, _ = standardized_pair(x, y, unit)
-        return float(np.sqrt(np.mean(shifted.mean(0) ** 2)))
-
-    with np.errstate(over="ignore", invalid="ignore"):
-        value, error = distance(a, b), error_by_parts(key, distance, a, b)
-    if not np.isfinite([value, error]).all():
-        raise UsageError("samples are too far from the reference for float64")
-    return Estimate(value, error)
+    a, b = moments(samples, reference)
+    z = a.mean  # the reference's is 0
+    # The deviations in the denominator spread, too.
+    of_units = z / 2 * np.diagonal(b.seconds, axis1=1, axis2=2)
+    root = np.sqrt(len(z))
+    error = length_error(z / root, a.means / root, (b.means + of_units) / root)
+    return Estimate(float(np.sqrt(np.mean(z**2))), error)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,19 +1,17 @@
 """Sliced Wasserstein distance: the distance that mass must be moved, seen along random lines."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float64, PRNGKeyArray
 
 from sbibench.core.errors import UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.metric import Estimate, Evidence, checked_pair
+from sbibench.inference.norms import length_error, number_of_groups
 from sbibench.inference.pairs import exponent
-from sbibench.inference.parts import error_by_parts
 
 AT_ONCE = 2_000_000
 """Projected numbers of one set that are in memory at a time."""
@@ -34,6 +32,20 @@ def frames(key: PRNGKeyArray, d: int, projections: int) -> Float64[np.ndarray, "
     return np.asarray(np.swapaxes(q * signs[:, None, :], 1, 2))
 
 
+class _Cells(NamedTuple):
+    """Intervals on which two quantile functions, of n and of m rows, are both constant."""
+
+    widths: np.ndarray
+    in_a: np.ndarray
+    in_b: np.ndarray
+
+
+def _cells(n: int, m: int) -> _Cells:
+    """Return the widths of the intervals, and which row each of them belongs to, in order."""
+    ends = np.union1d(np.arange(1, n + 1) * m, np.arange(1, m + 1) * n)  # times n m: whole numbers
+    return _Cells(np.diff(ends, prepend=0) / (n * m), (ends - 1) // m, (ends - 1) // n)
+
+
 def squared_distances(
     a: Float64[np.ndarray, "n d"],
     b: Float64[np.ndarray, "m d"],
@@ -44,19 +56,39 @@ def squared_distances(
     In one dimension it is the mean square of the difference of the quantile functions, which are
     steps at multiples of 1/n and 1/m: exact for any n and m.
     """
-    n, m = len(a), len(b)
-    ends = np.union1d(np.arange(1, n + 1) * m, np.arange(1, m + 1) * n)  # times n m: whole numbers
-    widths = np.diff(ends, prepend=0) / (n * m)
-    in_a, in_b = (ends - 1) // m, (ends - 1) // n
+    cells, step = _cells(len(a), len(b)), max(1, AT_ONCE // max(len(a), len(b)))
+    found = []
+    for start in range(0, len(directions), step):
+        some = directions[start : start + step]
+        x, y = (np.sort(some @ z.T, axis=1) for z in (a, b))
+        found.append((x[:, cells.in_a] - y[:, cells.in_b]) ** 2 @ cells.widths)
+    return np.concatenate(found)
 
-    def blocks() -> Iterator[np.ndarray]:
-        step = max(1, AT_ONCE // max(n, m))
-        for start in range(0, len(directions), step):
-            some = directions[start : start + step]
-            x, y = (np.sort(some @ z.T, axis=1) for z in (a, b))
-            yield (x[:, in_a] - y[:, in_b]) ** 2 @ widths
 
-    return np.concatenate(list(blocks()))
+def _error_of_rows(
+    a: Float64[np.ndarray, "n d"],
+    b: Float64[np.ndarray, "m d"],
+    directions: Float64[np.ndarray, "k d"],
+) -> float:
+    """Return the standard error for given directions.
+
+    Quantile functions are vectors, and that of all rows is the mean of those of groups of rows, but
+    for terms that are smaller and the same for all groups; the distance is the length of their
+    difference.
+    """
+    sorted_groups = []
+    for x in (a, b):
+        groups = number_of_groups(len(x))
+        size = len(x) // groups
+        projected = x[: groups * size] @ directions.T
+        by_group = np.moveaxis(projected.reshape(groups, size, -1), 1, 2)
+        sorted_groups.append(np.sort(by_group, axis=2))
+    one, other = sorted_groups
+    cells = _cells(one.shape[2], other.shape[2])
+    roots = np.sqrt(cells.widths / len(directions))
+    ours = (one[:, :, cells.in_a] * roots).reshape(len(one), -1)
+    theirs = (other[:, :, cells.in_b] * roots).reshape(len(other), -1)
+    return length_error(ours.mean(0) - theirs.mean(0), ours, theirs)
 
 
 def sliced_wasserstein(
@@ -67,7 +99,7 @@ def sliced_wasserstein(
     Parameters
     ----------
     key
-        For the directions and the standard error.
+        For the directions.
     samples, reference
         [n, d] and [m, d]; as they are, not standardised. Sets of unequal size are compared as they
         are, by their quantile functions.
@@ -78,13 +110,13 @@ def sliced_wasserstein(
     -------
     Estimate
         0 or more, in the units of the samples; of a shift by v it is |v| / √d. For equal
-        distributions it falls as 1 / √n, and is not 0. `error` is from the spread over parts of
-        both sets, for independent rows, and over the directions.
+        distributions it falls as 1 / √n, and is not 0. `error` is from the spread over groups of
+        rows, see `length_error`, and over the directions.
 
     Raises
     ------
     UsageError
-        If a set is not a finite matrix, has fewer than four rows or another d, or if there are no
+        If a set is not a finite matrix, has fewer than two rows or another d, or if there are no
         projections.
 
     References
@@ -94,19 +126,16 @@ def sliced_wasserstein(
     """
     if projections < 1:
         raise UsageError(f"sliced_wasserstein needs one projection or more, not {projections}")
-    a, b = checked_pair(samples, reference, at_least=4)
+    a, b = checked_pair(samples, reference, at_least=2)
     e = exponent(a, b)  # squares of the largest numbers would be infinite
     a, b = np.ldexp(a, -e), np.ldexp(b, -e)
-    key_lines, key_parts = jax.random.split(key)
-    lines = frames(key_lines, a.shape[1], projections)
+    lines = frames(key, a.shape[1], projections)
     directions = lines.reshape(-1, a.shape[1])
     found = squared_distances(a, b, directions).reshape(len(lines), -1).mean(1)
     value = math.sqrt(found.mean())
 
-    def distance(x: np.ndarray, y: np.ndarray) -> float:
-        return math.sqrt(squared_distances(x, y, directions).mean())
-
-    of_rows = error_by_parts(key_parts, distance, a, b)
+    some = directions[: max(1, AT_ONCE // max(len(a), len(b)))]
+    of_rows = _error_of_rows(a, b, some)
     square_error = found.std(ddof=1) / math.sqrt(len(found)) if len(found) > 1 else 0.0
     of_lines = float(square_error) / (2 * value) if value > 0 else 0.0
     return Estimate(math.ldexp(value, e), math.ldexp(math.hypot(of_rows, of_lines), e))
