@@ -43,13 +43,15 @@ def moments(samples: object, reference: object) -> tuple[Moments, Moments]:
             f"the reference is constant in column {constant[0]} (counted from 0), so that its "
             "deviation there is no unit; leave the column out"
         )
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        _, e = np.frexp(np.abs(b).max(0))  # so that no square of the reference is infinite
+        a, b = np.ldexp(a, -e), np.ldexp(b, -e)
         centre, unit = b.mean(0), b.std(0, ddof=1)
         both = _moments((a - centre) / unit), _moments((b - centre) / unit)
         # The squares of all that is computed from them must be numbers, too.
         finite = all(np.isfinite(m**2).all() for set_ in both for m in set_)
     if not finite:
-        raise UsageError("samples are too far from the reference for float64; rescale both")
+        raise UsageError("samples are too far from the reference for float64")
     return both
 
 

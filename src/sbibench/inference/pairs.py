@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Float64
 from scipy.spatial.distance import pdist
 
 import sbibench.core.precision  # noqa: F401 - float64 from the first computation on
-from sbibench.core.errors import UsageError
+from sbibench.core.errors import SbibenchError, UsageError
 
 BLOCK = 500
 """Rows of each side whose matrix is in memory at a time: 2 MB, which fits into the cache."""
@@ -33,10 +33,24 @@ def median_distance(xs: Float64[np.ndarray, "n d"]) -> float:
 def exponent(*arrays: Float64[np.ndarray, "..."]) -> int:
     """Return e such that no number is as large as 2^e; over it, squares don't overflow.
 
-    Multiplying by a power of two rounds nothing: take `np.ldexp(x, -e)`, and `math.ldexp(y, e)` of
-    what comes out.
+    Multiplying by a power of two rounds nothing: take `np.ldexp(x, -e)`, and `times_power` of what
+    comes out.
     """
     return math.frexp(max(float(np.abs(x).max(initial=0.0)) for x in arrays))[1]
+
+
+def times_power(value: float, e: int) -> float:
+    """Return value times 2^e.
+
+    Raises
+    ------
+    SbibenchError
+        If that is too large for float64.
+    """
+    try:
+        return math.ldexp(value, e)
+    except OverflowError as error:
+        raise SbibenchError("the value is too large for float64; rescale both sets") from error
 
 
 def gaussian_scale(given: float | None, xs: Float64[np.ndarray, "n d"], what: str) -> float:

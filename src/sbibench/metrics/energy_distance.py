@@ -1,6 +1,5 @@
 """Energy distance: twice the mean distance between two sets, less those within each."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +9,7 @@ from jaxtyping import Array, PRNGKeyArray
 
 from sbibench.core.metric import Estimate, Evidence, checked_pair
 from sbibench.inference.discrepancy import two_sample
-from sbibench.inference.pairs import exponent, squares
+from sbibench.inference.pairs import exponent, squares, times_power
 
 
 def _kernel(_: Any, xs: Array, ys: Array) -> Array:
@@ -52,7 +51,7 @@ def energy_distance(key: PRNGKeyArray, samples: Any, reference: Any) -> Estimate
     a, b = checked_pair(samples, reference, at_least=2)
     e = exponent(a, b)  # squares of the largest numbers would be infinite
     found = two_sample(key, _kernel, None, np.ldexp(a, -e), np.ldexp(b, -e))
-    return Estimate(math.ldexp(found, e), math.ldexp(found.error or 0.0, e), **found.also)
+    return Estimate(times_power(found, e), times_power(found.error or 0.0, e), **found.also)
 
 
 @dataclass(frozen=True, kw_only=True)

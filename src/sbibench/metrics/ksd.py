@@ -69,9 +69,9 @@ def ksd(
     Returns
     -------
     Estimate
-        Around 0, also below, for draws of p. `error` holds for independent rows; `p_value` is that
-        of the wild bootstrap, one sign for each of 200 groups of rows; `v_statistic` is never
-        below 0.
+        Around 0, also below, for draws of p. `error` holds for independent rows and a given
+        bandwidth; `p_value` is that of the wild bootstrap, one sign for each of 200 groups of rows;
+        `v_statistic` is never below 0.
 
     Raises
     ------

@@ -39,7 +39,7 @@ def mean_error(
         constant in a column; if a number is too large.
     """
     a, b = moments(samples, reference)
-    z = a.mean  # the reference's is 0
+    z = a.mean - b.mean
     # The deviations in the denominator spread, too.
     of_units = z / 2 * np.diagonal(b.seconds, axis1=1, axis2=2)
     root = np.sqrt(len(z))

@@ -15,7 +15,7 @@ from sbibench.core.blocks import map_rows
 from sbibench.core.errors import InvalidSimulationsError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.metric import Estimate, Evidence, checked, present
-from sbibench.inference.pairs import exponent
+from sbibench.inference.pairs import exponent, times_power
 
 
 def meddist(
@@ -48,6 +48,8 @@ def meddist(
         If predictions is not a matrix with a row or more, or x_obs not a finite vector as long.
     InvalidSimulationsError
         If no draw is finite.
+    SbibenchError
+        If the value is too large for float64.
 
     References
     ----------
@@ -67,8 +69,8 @@ def meddist(
     near = np.sort(np.linalg.norm(np.ldexp(valid, -e) - np.ldexp(x, -e), axis=1))
     half = math.sqrt(n) / 2
     low, high = max(0, math.floor(n / 2 - half)), min(n - 1, math.ceil(n / 2 + half))
-    error = math.ldexp((near[high] - near[low]) / (high - low) * half, e) if n > 1 else None
-    return Estimate(math.ldexp(float(np.median(near)), e), error, invalid=invalid)
+    error = times_power((near[high] - near[low]) / (high - low) * half, e) if n > 1 else None
+    return Estimate(times_power(float(np.median(near)), e), error, invalid=invalid)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,8 +36,8 @@ def mmd(
     -------
     Estimate
         Around 0, also below, for equal distributions; at most 2. `error` holds for independent
-        rows, and `p_value` for equal distributions is uniform, by permutation of up to 200 groups
-        of rows a set. Of correlated rows, those of a chain, say, both are too small.
+        rows and a given bandwidth, and `p_value` for equal distributions is uniform, by permutation
+        of up to 200 groups of rows a set.
 
     Raises
     ------

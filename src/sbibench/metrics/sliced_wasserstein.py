@@ -11,7 +11,7 @@ from sbibench.core.errors import UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.metric import Estimate, Evidence, checked_pair
 from sbibench.inference.norms import length_error, number_of_groups
-from sbibench.inference.pairs import exponent
+from sbibench.inference.pairs import exponent, times_power
 
 AT_ONCE = 2_000_000
 """Projected numbers of one set that are in memory at a time."""
@@ -118,6 +118,8 @@ def sliced_wasserstein(
     UsageError
         If a set is not a finite matrix, has fewer than two rows or another d, or if there are no
         projections.
+    SbibenchError
+        If the value is too large for float64.
 
     References
     ----------
@@ -138,7 +140,7 @@ def sliced_wasserstein(
     of_rows = _error_of_rows(a, b, some)
     square_error = found.std(ddof=1) / math.sqrt(len(found)) if len(found) > 1 else 0.0
     of_lines = float(square_error) / (2 * value) if value > 0 else 0.0
-    return Estimate(math.ldexp(value, e), math.ldexp(math.hypot(of_rows, of_lines), e))
+    return Estimate(times_power(value, e), times_power(math.hypot(of_rows, of_lines), e))
 
 
 @dataclass(frozen=True, kw_only=True)
