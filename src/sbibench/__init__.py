@@ -28,6 +28,7 @@ _LATER = {
     "SliceSampling": "inference.slice:SliceSampling",
     "Task": "core.task:Task",
     "load": "inference.saving:load",
+    "calibration": "calibration:",
     "metrics": "metrics:",
     "plot": "report.plot:",
     "reference": "reference:",
