@@ -44,7 +44,7 @@ def coverage(
     Finding
         `statistic` is the largest distance of expected from nominal coverage, `p_value` the smaller
         of those of two tests (Kolmogorov-Smirnov, simultaneous band) times 2. In `values`:
-        `ks_p_value`, `band_p_value`, and the coverage of regions of 50, 80, 90 and 95 % as `covered`.
+        `ks_p_value`, `band_p_value`, and as `covered` what regions of 50, 80, 90 and 95 % cover.
 
     Raises
     ------
