@@ -13,7 +13,7 @@ import pytest
 from sbibench.core.run import RunRecord
 from sbibench.runner import campaign
 from sbibench.runner.execute import execute
-from sbibench.runner.suite import Suite
+from sbibench.runner.suite_file import load as load_suite
 from sbibench.store.results import Results
 
 TEXT = """
@@ -53,7 +53,7 @@ def outcome(results):
 def undisturbed(tmp_path_factory):
     path = tmp_path_factory.mktemp("undisturbed")
     (path / "suite.toml").write_text(TEXT)
-    plan = Suite.load(path / "suite.toml")
+    plan = load_suite(path / "suite.toml")
     results = Results(path / "out")
     for spec in plan.runs():  # in this process, one after the other
         results.write(*execute(spec, plan.metrics))
@@ -96,7 +96,7 @@ def test_a_failed_run_is_recorded_and_the_others_go_on(suite_file, tmp_path):
 
 
 def test_failures_run_again_only_on_request(suite_file, tmp_path):
-    runs = Suite.load(suite_file).runs()
+    runs = load_suite(suite_file).runs()
     results = Results(tmp_path)
     results.write(RunRecord(spec=runs[0], status="failed", reason="x"), None)
     results.write(RunRecord(spec=runs[1], status="done", reason="x"), np.zeros((1, 2)))
@@ -106,7 +106,7 @@ def test_failures_run_again_only_on_request(suite_file, tmp_path):
 
 
 def test_a_metric_that_a_record_lacks_is_computed_from_its_samples(suite_file, tmp_path):
-    spec = Suite.load(suite_file).runs()[0]
+    spec = load_suite(suite_file).runs()[0]
     results = Results(tmp_path / "out")
     results.write(*execute(spec, ["mmd"]))
     (todo,) = campaign.unfinished([spec], ["mmd", "c2st"], results)

@@ -8,7 +8,7 @@ import cyclopts
 from cyclopts import App
 
 import sbibench
-from sbibench.cli import listing, references, single, stored, suites
+from sbibench.cli import compare, listing, references, single, stored, suites
 from sbibench.cli.console import err
 from sbibench.core.errors import SbibenchError, UsageError
 
@@ -24,6 +24,7 @@ for command in (
     listing.metrics,
     single.run,
     references.reference,
+    compare.compare,
 ):
     app.command(command)
 for group in (suites.app, stored.app):

@@ -15,7 +15,7 @@ from sbibench.core.run import RunRecord
 from sbibench.report.summary import summary
 from sbibench.report.terminal import benchmark_table, failure_table
 from sbibench.runner import campaign
-from sbibench.runner.suite import Suite
+from sbibench.runner.suite_file import load as load_suite
 from sbibench.store.results import Results
 from sbibench.store.table import table
 
@@ -33,7 +33,7 @@ def suite_plan(
     file
         The suite, TOML.
     """
-    plan = Suite.load(file)
+    plan = load_suite(file)
     runs = plan.runs()
     todo = {w.spec.id for w in campaign.unfinished(runs, plan.metrics, Results(directory))}
     if as_json:
@@ -71,7 +71,7 @@ def suite_run(
     """
     if workers is not None and workers < 1:
         raise UsageError(f"--workers is 1 or more, not {workers}")
-    plan = Suite.load(file)
+    plan = load_suite(file)
     runs = plan.runs()
     store = Results(directory)
     todo = campaign.unfinished(runs, plan.metrics, store, retry=retry)
