@@ -14,7 +14,7 @@ from sbibench.core.calibration import Pairs, checked_densities
 from sbibench.core.finding import LEVEL, Finding
 from sbibench.core.keys import numpy_rng
 from sbibench.inference.ranks import direction, shares, uniformity
-from sbibench.inference.verdicts import check_level, no_fault, p_text
+from sbibench.inference.verdicts import check_level, no_fault
 
 TOLD = 0.9
 """The region of which verdicts tell how often it holds the truth."""
@@ -65,9 +65,8 @@ def coverage(
         statistic=float(found.ks[0]),
         p_value=p_value,
         passed=passed,
-        verdict=no_fault(n, p_value)
-        if passed
-        else f"{_fault(denser[:, 0])}: {told} ({p_text(p_value)})",
+        level=level,
+        verdict=no_fault(n) if passed else f"{_fault(denser[:, 0])}: {told}",
         values={
             "ks_p_value": found.ks_p_values,
             "band_p_value": found.band_p_values,

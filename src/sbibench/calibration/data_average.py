@@ -16,7 +16,7 @@ from sbibench.core.calibration import Pairs, checked_draws, named
 from sbibench.core.errors import UsageError
 from sbibench.core.finding import LEVEL, Finding
 from sbibench.core.keys import numpy_rng
-from sbibench.inference.verdicts import check_level, listed, no_fault, p_text
+from sbibench.inference.verdicts import check_level, listed, no_fault
 
 POINTS = 100
 """Points at which distribution functions are compared, evenly spaced in rank."""
@@ -84,7 +84,8 @@ def data_average(
         statistic=float(distances[0].max()),
         p_value=p_value,
         passed=passed,
-        verdict=no_fault(n, p_value) if passed else f"{fault} ({p_text(p_value)})",
+        level=level,
+        verdict=no_fault(n) if passed else fault,
         values={"distance": distances[0], "p_value": p_values},
     )
 

@@ -18,7 +18,7 @@ from sbibench.core.errors import UsageError
 from sbibench.core.finding import LEVEL, Finding
 from sbibench.core.keys import numpy_rng
 from sbibench.core.metric import checked
-from sbibench.inference.verdicts import check_level, no_fault, p_text
+from sbibench.inference.verdicts import check_level, no_fault
 
 DRAWS = 4
 """Draws of each pair that the classifier sees: more add little."""
@@ -109,9 +109,8 @@ def lc2st(
         statistic=float(statistics[0]),
         p_value=p_value,
         passed=passed,
-        verdict=no_fault(used, p_value)
-        if passed
-        else f"not the true posterior of this observation ({p_text(p_value)})",
+        level=level,
+        verdict=no_fault(used) if passed else "not the true posterior of this observation",
         arrays={"null": null, "null_statistic": statistics[0]},
     )
 

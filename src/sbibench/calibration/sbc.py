@@ -16,7 +16,7 @@ from sbibench.core.calibration import Pairs, checked_draws, named
 from sbibench.core.finding import LEVEL, Finding
 from sbibench.core.keys import numpy_rng
 from sbibench.inference.ranks import direction, shares, uniformity
-from sbibench.inference.verdicts import check_level, listed, no_fault, p_text
+from sbibench.inference.verdicts import check_level, listed, no_fault
 
 CLEAR = 2.0
 """Standard errors from which on mean or spread of the ranks say what is wrong."""
@@ -79,7 +79,8 @@ def sbc(
         statistic=float(found.ks.max()),
         p_value=p_value,
         passed=passed,
-        verdict=no_fault(n, p_value) if passed else f"{told} ({p_text(p_value)})",
+        level=level,
+        verdict=no_fault(n) if passed else told,
         values={
             "ks": found.ks,
             "ks_p_value": found.ks_p_values,

@@ -17,7 +17,7 @@ from sbibench.core.finding import LEVEL, Finding
 from sbibench.core.keys import numpy_rng
 from sbibench.core.metric import checked
 from sbibench.inference.ranks import direction, shares, uniformity
-from sbibench.inference.verdicts import check_level, no_fault, p_text
+from sbibench.inference.verdicts import check_level, no_fault
 
 
 def tarp(
@@ -98,7 +98,8 @@ def tarp(
         statistic=float(found.ks[0]),
         p_value=p_value,
         passed=passed,
-        verdict=no_fault(n, p_value) if passed else f"{fault} ({p_text(p_value)})",
+        level=level,
+        verdict=no_fault(n) if passed else fault,
         values=tests,
         arrays={
             "tarp_at": found.at,

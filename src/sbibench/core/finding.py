@@ -23,6 +23,8 @@ class Finding:
         together; None for a check that measures and does not test.
     passed
         Whether no fault was found; None where that is not for the check to say.
+    level
+        How often a calibrated posterior is found faulty; None for a check that does not test.
     verdict
         The same in plain words.
     values
@@ -34,9 +36,19 @@ class Finding:
     statistic: float
     p_value: float | None = None
     passed: bool | None = None
+    level: float | None = None
     verdict: str
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def significance(self) -> str:
+        """Return the p-value for people; empty where there is none."""
+        if self.p_value is None:
+            return ""
+        if self.p_value < 1e-10:
+            return "p < 1e-10"
+        return f"p = {self.p_value:{'.1e' if self.p_value < 1e-3 else '.2g'}}"
 
     def plain(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
@@ -44,6 +56,7 @@ class Finding:
             "statistic": self.statistic,
             "p_value": self.p_value,
             "passed": self.passed,
+            "level": self.level,
             "verdict": self.verdict,
             "values": {name: np.asarray(v).tolist() for name, v in self.values.items()},
             "arrays": {name: np.asarray(v).tolist() for name, v in self.arrays.items()},

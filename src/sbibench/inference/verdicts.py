@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from sbibench.core.errors import UsageError
-from sbibench.inference.ranks import SMALLEST
 
 MENTIONED = 3
 """Parameters that a verdict calls by name."""
@@ -15,16 +14,9 @@ def check_level(level: float) -> None:
         raise UsageError(f"a level lies between 0 and 1, not {level!r}")
 
 
-def p_text(p: float) -> str:
-    """Return a p-value for people."""
-    if p <= 2 * SMALLEST:
-        return "p < 1e-11"
-    return f"p = {p:.1e}" if p < 1e-3 else f"p = {p:.2g}"
-
-
-def no_fault(pairs: int, p: float) -> str:
+def no_fault(pairs: int) -> str:
     """Return what is to be said where a test finds nothing."""
-    return f"no fault found in {pairs:,} pair{'s' if pairs > 1 else ''} ({p_text(p)})"
+    return f"no fault found in {pairs:,} pair{'s' if pairs > 1 else ''}"
 
 
 def listed(items: Sequence[str]) -> str:
