@@ -8,7 +8,7 @@ import cyclopts
 from cyclopts import App
 
 import sbibench
-from sbibench.cli import compare, listing, references, single, stored, suites
+from sbibench.cli import compare, diagnose, listing, references, single, stored, suites
 from sbibench.cli.console import err
 from sbibench.core.errors import SbibenchError, UsageError
 
@@ -22,7 +22,9 @@ for command in (
     listing.tasks,
     listing.algorithms,
     listing.metrics,
+    listing.checks,
     single.run,
+    diagnose.diagnose,
     references.reference,
     compare.compare,
 ):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
@@ -12,15 +12,17 @@ from rich.table import Table
 
 from sbibench.cli.console import Directory, Json, err, out, print_json
 from sbibench.core import registry, settings
+from sbibench.core.compilation import keep_compiled_programs
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
 from sbibench.core.run import RunRecord
 from sbibench.runner import campaign
+from sbibench.runner.execute import execute
 from sbibench.runner.suite import check_time_limit, spec
 from sbibench.store.results import Results
 
 
-def _algorithm_flags(
+def algorithm_flags(
     algorithm: str, tokens: Sequence[str], known: Sequence[str]
 ) -> dict[str, str | None]:
     """Return the settings in `--ALGORITHM.NAME VALUE` and `--ALGORITHM.NAME=VALUE`."""
@@ -54,6 +56,7 @@ def run(
     metric: Annotated[tuple[str, ...], Parameter(negative="")] = ("c2st", "mmd"),
     time_limit: float | None = None,
     preset: str = "default",
+    save: Path | None = None,
     directory: Directory = Path("results"),
     as_json: Json = False,
 ) -> int:
@@ -79,9 +82,13 @@ def run(
         Seconds that fitting and sampling may take.
     preset
         The settings that others change: default or paper.
+    save
+        A file for the fitted posterior, which `sb.load` and `sbibench diagnose` read; a run that is
+        recorded already is fitted again for it.
     """
     known = ["--budget", "--observation", "--seed", "--samples", "--metric", "--time-limit"]
-    values = _algorithm_flags(algorithm, tokens, [*known, "--preset", "--out", "--json"])
+    known += ["--preset", "--save", "--out", "--json"]
+    values = algorithm_flags(algorithm, tokens, known)
     run_spec = spec(
         task, algorithm, values, budget, observation, seed, samples, preset=preset, text=True
     )
@@ -89,10 +96,16 @@ def run(
         registry.METRICS.get(name)
     check_time_limit(time_limit)
     store = Results(directory)
+    posteriors: list[Any] = []
     for todo in campaign.unfinished([run_spec], metric, store, retry=True):
-        _run_here(todo, metric, time_limit, store)
+        _run_here(todo, metric, time_limit, store, posteriors if save else None)
     record = store.read(run_spec.id)
     assert record is not None
+    if save and not posteriors and record.status == "done":
+        keep_compiled_programs()
+        execute(run_spec, (), time_limit, keep=posteriors.append)
+    if save and posteriors:
+        _save(posteriors[0], algorithm, save)
     if as_json:
         print_json(msgspec.to_builtins(record))
     else:
@@ -100,9 +113,21 @@ def run(
     return 0 if record.status == "done" else 1
 
 
+def _save(posterior: Any, algorithm: str, path: Path) -> None:
+    if not hasattr(posterior, "save"):
+        raise UsageError(f"posteriors of {algorithm} can't be saved: they have no method `save`")
+    posterior.save(path)
+    err.print(f"the posterior is in {path}", markup=False, highlight=False, soft_wrap=True)
+
+
 def _run_here(
-    todo: campaign.Work, metric: Sequence[str], time_limit: float | None, store: Results
+    todo: campaign.Work,
+    metric: Sequence[str],
+    time_limit: float | None,
+    store: Results,
+    posteriors: list[Any] | None,
 ) -> None:
+    """Do it, keep what came of it, and add the posterior to the list if there is one."""
     store.prepare()
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bars:
         bar = bars.add_task("starting", total=None)
@@ -110,7 +135,11 @@ def _run_here(
         def progress(stage: str, done: int, total: int | None) -> None:
             bars.update(bar, description=stage, completed=done, total=total)
 
-        record, drawn = campaign.work(todo, metric, time_limit, progress)
+        if posteriors is None or todo.record is not None:
+            record, drawn = campaign.work(todo, metric, time_limit, progress)
+        else:
+            keep_compiled_programs()
+            record, drawn = execute(todo.spec, metric, time_limit, progress, posteriors.append)
     store.write(record, drawn)
 
 

@@ -5,7 +5,7 @@ import datetime
 import math
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -51,6 +51,7 @@ def execute(
     metrics: Sequence[str],
     time_limit: float | None = None,
     progress: Progress | None = None,
+    keep: Callable[[Any], None] | None = None,
 ) -> tuple[RunRecord, np.ndarray | None]:
     """Run an algorithm on a task and judge its samples.
 
@@ -64,13 +65,15 @@ def execute(
         Seconds that fitting and sampling may take.
     progress
         Called as (stage, done, total).
+    keep
+        Called with the fitted posterior, if there is one.
 
     Returns
     -------
     record, samples
         The record, whatever happened, and the samples [n, d] if there are any.
     """
-    return next(execute_together([spec], metrics, time_limit, progress))
+    return next(execute_together([spec], metrics, time_limit, progress, keep))
 
 
 def execute_together(
@@ -78,6 +81,7 @@ def execute_together(
     metrics: Sequence[str],
     time_limit: float | None = None,
     progress: Progress | None = None,
+    keep: Callable[[Any], None] | None = None,
 ) -> Iterator[tuple[RunRecord, np.ndarray | None]]:
     """Run an algorithm once for runs with the same `fit_id`, and yield what came of each in turn.
 
@@ -88,6 +92,8 @@ def execute_together(
     if len({spec.fit_id for spec in specs}) > 1:
         raise UsageError("only runs that differ in their observation alone can share a fit")
     fit = _fit(specs[0], time_limit, progress)
+    if keep and not fit.failure:
+        keep(fit.posterior)
     for spec in specs:
         record, samples = _ask(fit, spec)
         yield judge(record, samples, metrics), samples
