@@ -8,7 +8,6 @@ import cyclopts
 from cyclopts import App
 
 import sbibench
-from sbibench.cli import listing, references, single, stored, suites
 from sbibench.cli.console import err
 from sbibench.core.errors import SbibenchError, UsageError
 
@@ -18,16 +17,17 @@ app = App(
     version=sbibench.__version__,
     help_format="rich",
 )
-for command in (
-    listing.tasks,
-    listing.algorithms,
-    listing.metrics,
-    single.run,
-    references.reference,
-):
-    app.command(command)
-for group in (suites.app, stored.app):
-    app.command(group)
+# Each is imported when it is called: a list, or a table of results, needs no JAX.
+for name, command in {
+    "tasks": "listing:tasks",
+    "algorithms": "listing:algorithms",
+    "metrics": "listing:metrics",
+    "run": "single:run",
+    "reference": "references:reference",
+    "suite": "suites:app",
+    "results": "stored:app",
+}.items():
+    app.command(f"sbibench.cli.{command}", name=name)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

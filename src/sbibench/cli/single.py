@@ -1,6 +1,7 @@
 """`sbibench run`: one run, in this process."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +13,14 @@ from rich.table import Table
 
 from sbibench.cli.console import Directory, Json, err, out, print_json
 from sbibench.core import registry, settings
+from sbibench.core.compilation import keep_compiled_programs
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
 from sbibench.core.run import RunRecord
-from sbibench.runner import campaign
-from sbibench.runner.suite import check_time_limit, spec
+from sbibench.runner.limits import Limits
+from sbibench.runner.steps import steps
+from sbibench.runner.suite import spec
+from sbibench.runner.todo import Work, unfinished
 from sbibench.store.results import Results
 
 
@@ -87,10 +91,10 @@ def run(
     )
     for name in metric:
         registry.METRICS.get(name)
-    check_time_limit(time_limit)
+    limits = Limits(time_limit)
     store = Results(directory)
-    for todo in campaign.unfinished([run_spec], metric, store, retry=True):
-        _run_here(todo, metric, time_limit, store)
+    for work in unfinished([run_spec], metric, store, retry=True):
+        _run_here(work, metric, limits, store)
     record = store.read(run_spec.id)
     assert record is not None
     if as_json:
@@ -100,9 +104,8 @@ def run(
     return 0 if record.status == "done" else 1
 
 
-def _run_here(
-    todo: campaign.Work, metric: Sequence[str], time_limit: float | None, store: Results
-) -> None:
+def _run_here(work: Work, metric: Sequence[str], limits: Limits, store: Results) -> None:
+    keep_compiled_programs()
     store.prepare()
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bars:
         bar = bars.add_task("starting", total=None)
@@ -110,8 +113,15 @@ def _run_here(
         def progress(stage: str, done: int, total: int | None) -> None:
             bars.update(bar, description=stage, completed=done, total=total)
 
-        record, drawn = campaign.work(todo, metric, time_limit, progress)
-    store.write(record, drawn)
+        samples = store.samples(work.spec.id) if work.record else None
+        known = samples is not None
+        work = replace(work, record=work.record if known else None, samples=samples)
+        for record, drawn in steps([work], metric, limits.time, progress):
+            if known:
+                store.update(record)
+            else:
+                store.write(record, drawn)
+            known = True
 
 
 def _print_record(record: RunRecord) -> None:

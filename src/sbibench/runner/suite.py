@@ -12,15 +12,10 @@ from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
 from sbibench.core.posterior import check_shareable
 from sbibench.core.run import RunSpec
+from sbibench.runner.limits import Limits
 
 LARGEST = 2**31
 """Budgets, seeds and numbers of samples are less than this."""
-
-
-def check_time_limit(seconds: float | None) -> None:
-    """Raise `UsageError` unless this is a positive number of seconds, or None for no limit."""
-    if seconds is not None and not seconds > 0:
-        raise UsageError(f"a time limit is a positive number of seconds, not {seconds}")
 
 
 class Contestant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,8 +38,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         What is computed for each run.
     samples
         How many samples are drawn of each posterior.
-    time_limit
-        Seconds that fitting and sampling may take in one run, or None.
+    time_limit, hard_limit, memory_limit
+        What one run may take: see `Limits`.
     share_fit
         Whether one fit of a task, algorithm, budget and seed serves all observations; otherwise, as
         in the 2021 paper, each observation has its own.
@@ -58,6 +53,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     metrics: tuple[str, ...] = ("c2st",)
     samples: int = 10_000
     time_limit: float | None = None
+    hard_limit: float | None = None
+    memory_limit: float | None = None
     share_fit: bool = False
 
     @classmethod
@@ -81,6 +78,17 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise UsageError(f"{path}: {error}") from error
         return suite
 
+    @property
+    def limits(self) -> Limits:
+        """Return what one run may take.
+
+        Raises
+        ------
+        UsageError
+            If these limits are not possible.
+        """
+        return Limits(self.time_limit, self.hard_limit, self.memory_limit)
+
     def runs(self) -> list[RunSpec]:
         """Return the runs, each once, in the order of the file.
 
@@ -94,7 +102,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 raise UsageError(f"{name} is empty; a suite needs at least one")
         for metric in self.metrics:
             registry.METRICS.get(metric)
-        check_time_limit(self.time_limit)
+        _ = self.limits
         specs = [
             spec(
                 task,

@@ -7,7 +7,7 @@ import polars as pl
 
 from sbibench.core.run import RunRecord
 
-_COLUMNS = {
+COLUMNS = {
     "id": pl.String,
     "task": pl.String,
     "algorithm": pl.String,
@@ -27,7 +27,10 @@ _COLUMNS = {
 }
 
 
-def table(records: Iterable[RunRecord]) -> pl.DataFrame:
+ORDER = ("task", "label", "budget", "observation", "seed")
+
+
+def table(records: Iterable[RunRecord], *, sort: bool = True) -> pl.DataFrame:
     """Return one row per run: identity, status, calls, values, `seconds.*`, `settings` (JSON).
 
     Values are `metric.*` and their standard errors `error.*`; one that there is not is null.
@@ -57,8 +60,7 @@ def table(records: Iterable[RunRecord]) -> pl.DataFrame:
         row |= {f"error.{k}": float(v) for k, v in r.errors.items()}
         row |= {f"seconds.{k}": float(v) for k, v in r.seconds.items()}
         rows.append(row)
-    measured = sorted({k for row in rows for k in row} - set(_COLUMNS))
-    schema = _COLUMNS | dict.fromkeys(measured, pl.Float64)
-    return pl.DataFrame(rows, schema=schema, orient="row").sort(
-        "task", "label", "budget", "observation", "seed"
-    )
+    measured = sorted({k for row in rows for k in row} - set(COLUMNS))
+    schema = COLUMNS | dict.fromkeys(measured, pl.Float64)
+    runs = pl.DataFrame(rows, schema=schema, orient="row")
+    return runs.sort(ORDER) if sort else runs
