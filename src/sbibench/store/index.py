@@ -1,6 +1,6 @@
 """All records of a store as one table, read quickly: from an index, and what has changed since.
 
-    results/index.parquet     the table of `table`, with name, time and size of each record's file
+    results/index.parquet     the table of `table`, with time and size of each record's file
 
 The records are the truth. The index is a copy that is made again wherever it differs from them: a
 file that is new, gone, or has another time or size, an index that is damaged, of another version,
@@ -17,7 +17,7 @@ from sbibench.core.files import write_whole
 from sbibench.store.results import Results
 from sbibench.store.table import COLUMNS, ORDER, table
 
-_FILE = {"file.name": pl.String, "file.time": pl.Int64, "file.size": pl.Int64}
+_FILE = {"id": pl.String, "file.time": pl.Int64, "file.size": pl.Int64}
 
 
 def everything(results: Results) -> tuple[pl.DataFrame, list[Path]]:
@@ -25,18 +25,12 @@ def everything(results: Results) -> tuple[pl.DataFrame, list[Path]]:
     present = _present(results.records)
     index = _read(results.path / "index.parquet")
     known = index.join(present, on=list(_FILE), how="semi")
-    new = present.join(known, on="file.name", how="anti")
-    found, damaged = [], []
-    for name in new["file.name"]:
-        record = results.read(name)
-        if record is None:
-            damaged.append(results.records / f"{name}.json")
-        else:
-            found.append((name, record))
+    new = present.join(known, on="id", how="anti")
+    read = {name: results.read(name) for name in new["id"]}
+    found = {name: record for name, record in read.items() if record is not None}
+    damaged = [results.records / f"{name}.json" for name in read if name not in found]
     if found or len(known) < len(index):
-        names = pl.DataFrame({"file.name": [name for name, _ in found]}, {"file.name": pl.String})
-        fresh = table([record for _, record in found], sort=False)
-        fresh = pl.concat([fresh, names], how="horizontal").join(new, on="file.name")
+        fresh = table([*found.values()], [*found]).join(new, on="id")
         known = pl.concat([known, fresh], how="diagonal")
         known = known.select(c for c in known if c.name in COLUMNS or c.null_count() < len(known))
         with contextlib.suppress(OSError):  # it is needed by nobody
