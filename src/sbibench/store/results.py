@@ -112,8 +112,8 @@ class Results:
     def samples(self, run_id: str) -> np.ndarray | None:
         """Return the samples [n, d] of a run, or None where there are none or they are damaged."""
         try:
-            with np.load(self._samples(run_id)) as file:
-                return np.asarray(file["samples"])
+            with self._samples(run_id).open("rb") as file, np.load(file) as arrays:
+                return np.asarray(arrays["samples"])
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
 
