@@ -171,4 +171,4 @@ def test_twenty_thousand_records_are_shown_in_two_seconds(tmp_path):
     then = min(used(show) for _ in range(3))
     assert then[0] < 2
     assert max(first[1], then[1]) < 2**30
-    everything(Results(tmp_path))[0].height == 20_000
+    assert everything(Results(tmp_path))[0].height == 20_000

@@ -29,6 +29,9 @@ ONE_THREAD = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _START = Limits(hard=300.0)
 """Importing everything from a shared file system that many others read takes its time."""
 
+_STARTS = 10
+"""How often a process is started that somebody kills while it starts."""
+
 _LOOK = 0.1
 """Seconds between two looks at what a process takes."""
 
@@ -68,7 +71,7 @@ class Process:
 
     Raises
     ------
-    EngineError
+    Ended
         If it can't start.
     """
 
@@ -91,13 +94,6 @@ class Process:
         try:
             self.facts: tuple[dict[str, str], dict[str, Any]] = self.receive(_START, wanted)
             """Versions and machine, for records."""
-        except Ended as end:
-            self.kill()
-            if end.foreign:
-                raise
-            raise EngineError(
-                f"a worker can't start: {end.reason}; its own message is above"
-            ) from end
         except BaseException:
             self.kill()
             raise
@@ -190,13 +186,25 @@ def borrowed(limits: Limits, wanted: Wanted) -> Iterator[Process]:
         if not process.alive or (limits.memory and process.memory > limits.memory * GIB / 2):
             process.kill()
             process = None
-    process = process or Process(wanted)
+    process = process or _started(wanted)
     try:
         yield process
     except BaseException:
         process.kill()
         raise
     _idle.append(process)
+
+
+def _started(wanted: Wanted) -> Process:
+    """Return a new process, or another if somebody kills it before it can do anything."""
+    for _ in range(_STARTS):
+        try:
+            return Process(wanted)
+        except Ended as end:
+            reason = end.reason
+            if not end.foreign:
+                break
+    raise EngineError(f"a worker can't start: {reason}; what it said is above")
 
 
 def dismiss() -> None:

@@ -76,12 +76,12 @@ class Results:
             If they can't be written; each file is then what it was.
         """
         path = self._samples(record.spec.id)
-        with _told(path):
-            if samples is None:
-                path.unlink(missing_ok=True)
-            else:
-                write_whole(path, lambda file: np.savez_compressed(file, samples=samples))
         try:
+            with _told(path):
+                if samples is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    write_whole(path, lambda file: np.savez_compressed(file, samples=samples))
             self.update(record)
         except StoreError:
             if not self._record(record.spec.id).exists():
