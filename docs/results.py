@@ -31,7 +31,7 @@ by two standard errors of the difference, from the published spread over observa
 
 def page() -> str:
     """Return the page: one table per budget, one row per task, and how the cells compare."""
-    cells = compare(table(Results(CAMPAIGN)), published.cells())
+    cells = compare(table(list(Results(CAMPAIGN))), published.cells())
     shown = {(r["task"], r["label"], r["budget"]): r for r in cells.iter_rows(named=True)}
     text = HEAD
     for budget in cells["budget"].unique().sort():

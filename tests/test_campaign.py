@@ -6,14 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sbibench.core.run import RunRecord
-from sbibench.runner import campaign
 from sbibench.runner.execute import execute
+from sbibench.runner.steps import steps
 from sbibench.runner.suite_file import load as load_suite
+from sbibench.runner.todo import Work, unfinished
 from sbibench.store.results import Results
 
 TEXT = """
@@ -100,23 +102,24 @@ def test_failures_run_again_only_on_request(suite_file, tmp_path):
     results = Results(tmp_path)
     results.write(RunRecord(spec=runs[0], status="failed", reason="x"), None)
     results.write(RunRecord(spec=runs[1], status="done", reason="x"), np.zeros((1, 2)))
-    work = [campaign.Work(spec) for spec in runs]
-    assert campaign.unfinished(runs, [], results) == work[2:]
-    assert campaign.unfinished(runs, [], results, retry=True) == [work[0], *work[2:]]
+    work = [Work(spec, seen=results.read(spec.id)) for spec in runs]
+    assert unfinished(runs, [], results) == work[2:]
+    assert unfinished(runs, [], results, retry=True) == [work[0], *work[2:]]
 
 
 def test_a_metric_that_a_record_lacks_is_computed_from_its_samples(suite_file, tmp_path):
     spec = load_suite(suite_file).runs()[0]
     results = Results(tmp_path / "out")
     results.write(*execute(spec, ["mmd"]))
-    (todo,) = campaign.unfinished([spec], ["mmd", "c2st"], results)
-    before = results.samples(spec.id)
-    record, samples = campaign.work(todo, ["mmd", "c2st"], None)
-    np.testing.assert_array_equal(samples, before)
+    (todo,) = unfinished([spec], ["mmd", "c2st"], results)
+    samples = results.samples(spec.id)
+    ((record, new),) = steps([replace(todo, samples=samples)], ["mmd", "c2st"])
+    assert new is None
     assert set(record.metrics) == {"mmd", "c2st"}
     assert record.metrics["mmd"] == results.read(spec.id).metrics["mmd"]
-    results.write(record, samples)
-    assert campaign.unfinished([spec], ["mmd", "c2st"], results) == []
+    results.update(record)
+    np.testing.assert_array_equal(results.samples(spec.id), samples)
+    assert unfinished([spec], ["mmd", "c2st"], results) == []
 
 
 @pytest.mark.slow
@@ -158,7 +161,8 @@ def test_a_run_that_kills_its_worker_is_recorded_and_the_others_go_on(tmp_path):
     records = list(Results(tmp_path / "out"))
     assert sorted(r.status for r in records) == ["done", "done", "failed", "failed"]
     failed = [r for r in records if r.status == "failed"]
-    assert all("its worker process died" in r.reason for r in failed)
+    assert all("ended by itself, with exit status 1" in r.reason for r in failed)
+    assert all(r.versions["jax"] and r.machine["cores"] for r in failed)
     assert all(r.missing == {"mmd": "the run has no samples"} for r in failed)
 
 

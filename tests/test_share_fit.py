@@ -15,9 +15,9 @@ import pytest
 from sbibench.core.errors import UsageError
 from sbibench.core.run import RunSpec
 from sbibench.core.simulator import Simulator
-from sbibench.runner import campaign
 from sbibench.runner.execute import execute, execute_together
 from sbibench.runner.suite_file import load as load_suite
+from sbibench.runner.todo import Work, groups, unfinished
 from sbibench.store.results import Results
 
 TEXT = """
@@ -189,14 +189,10 @@ def test_a_campaign_does_a_fit_s_runs_as_one_and_completes_records_singly(tmp_pa
     assert {run.label for run in runs} == {"rej_abc shared fit"}
     results = Results(tmp_path / "out")
     results.write(*execute(runs[0], []))
-    todo = campaign.unfinished(runs, ["mmd"], results)
-    groups = campaign.groups(todo)
-    assert [[w.spec.observation for w in group] for group in groups] == [[1], [2, 3], [1, 2, 3]]
-    ((record, samples),) = campaign.work_together(groups[0], ["mmd"], None)
-    assert set(record.metrics) == {"mmd"}
-    np.testing.assert_array_equal(samples, results.samples(runs[0].id))
+    found = groups(unfinished(runs, ["mmd"], results)).values()
+    assert [[w.spec.observation for w in group] for group in found] == [[1], [2, 3], [1, 2, 3]]
     independent = [msgspec.structs.replace(run, share_fit=False) for run in runs]
-    assert len(campaign.groups([campaign.Work(run) for run in independent])) == 6
+    assert len(groups([Work(run) for run in independent])) == 6
 
 
 THEIRS = """
@@ -269,10 +265,11 @@ def test_a_result_is_kept_before_its_group_is_done_and_only_the_others_run_again
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_takes_only_the_runs_that_were_not_done(start, tmp_path):
+def test_a_process_that_dies_takes_only_the_run_that_it_was_at(start, tmp_path):
     process = start("{ deadly = true }")
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1, err
     records = {r.spec.observation: r for r in Results(tmp_path / "out")}
-    assert [records[i].status for i in (1, 2, 3)] == ["done", "failed", "failed"]
-    assert "worker process died" in records[2].reason
+    assert [records[i].status for i in (1, 2, 3)] == ["done", "failed", "done"]
+    assert "ended by itself" in records[2].reason
+    assert (tmp_path / "fits").read_text().split() == ["fit"] * 2  # the last run needs one, too

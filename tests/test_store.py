@@ -10,6 +10,7 @@ from sbibench.core.errors import UsageError
 from sbibench.core.run import RunRecord, RunSpec
 from sbibench.report.summary import summary
 from sbibench.report.terminal import benchmark_table, failure_table
+from sbibench.store.index import everything
 from sbibench.store.results import Results
 from sbibench.store.table import table
 
@@ -108,7 +109,8 @@ def test_a_damaged_record_counts_as_missing_and_is_named(tmp_path):
     path = tmp_path / "records" / f"{record(1).spec.id}.json"
     path.write_bytes(path.read_bytes()[:40])
     assert [r.spec.observation for r in results] == [2]
-    assert results.damaged() == [path]
+    runs, damaged = everything(results)
+    assert (runs["observation"].to_list(), damaged) == ([2], [path])
 
 
 def test_a_file_is_no_directory(tmp_path):

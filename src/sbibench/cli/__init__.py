@@ -8,7 +8,6 @@ import cyclopts
 from cyclopts import App
 
 import sbibench
-from sbibench.cli import compare, diagnose, listing, references, single, stored, suites
 from sbibench.cli.console import err
 from sbibench.core.errors import SbibenchError, UsageError
 
@@ -18,19 +17,20 @@ app = App(
     version=sbibench.__version__,
     help_format="rich",
 )
-for command in (
-    listing.tasks,
-    listing.algorithms,
-    listing.metrics,
-    listing.checks,
-    single.run,
-    diagnose.diagnose,
-    references.reference,
-    compare.compare,
-):
-    app.command(command)
-for group in (suites.app, stored.app):
-    app.command(group)
+# Each is imported when it is called: a list, or a table of results, needs no JAX.
+for name, command in {
+    "tasks": "listing:tasks",
+    "algorithms": "listing:algorithms",
+    "metrics": "listing:metrics",
+    "checks": "listing:checks",
+    "run": "single:run",
+    "diagnose": "diagnose:diagnose",
+    "compare": "compare:compare",
+    "reference": "references:reference",
+    "suite": "suites:app",
+    "results": "stored:app",
+}.items():
+    app.command(f"sbibench.cli.{command}", name=name)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -13,8 +13,8 @@ from sbibench.core.errors import UsageError
 from sbibench.report import published
 from sbibench.report.compare import compare as cells_of
 from sbibench.report.compare import verdict
+from sbibench.store.index import everything
 from sbibench.store.results import Results
-from sbibench.store.table import table
 
 _COLOURS = {"better": "green", "worse": "red"}
 
@@ -43,7 +43,7 @@ def compare(
     if not results.is_dir():
         raise UsageError(f"{results} is no directory of results")
     others = published.read_runs(other) if other else published.cells(study)
-    found = cells_of(table(Results(results)), others, metric)
+    found = cells_of(everything(Results(results))[0], others, metric)
     if as_json:
         return print_json(found.to_dicts())
     shown = Table(title=f"{metric}, mean over observations", box=SIMPLE, pad_edge=False)

@@ -24,8 +24,8 @@ from sbibench.core.task import Task
 from sbibench.inference.saving import load
 from sbibench.runner.diagnosis import diagnose as findings_of
 from sbibench.runner.diagnosis import needs_densities
+from sbibench.runner.limits import Limits
 from sbibench.runner.pairs import draw_pairs, refit_pairs
-from sbibench.runner.suite import check_time_limit
 
 _FLAGS = (
     "--refit", "--budget", "--preset", "--pairs", "--draws", "--observation", "--seed", "--check",
@@ -86,7 +86,7 @@ def diagnose(
     model: Task = registry.TASKS.get(task)
     names = check or tuple(registry.CHECKS.names())
     densities = needs_densities(names)
-    check_time_limit(time_limit)
+    Limits(time_limit)  # says at once what is impossible
     if refit:
         what = _algorithm(posterior, tokens, preset or "default")
     else:

@@ -1,6 +1,7 @@
 """`sbibench run`: one run, in this process."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,9 +17,10 @@ from sbibench.core.compilation import keep_compiled_programs
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
 from sbibench.core.run import RunRecord
-from sbibench.runner import campaign
-from sbibench.runner.execute import execute
-from sbibench.runner.suite import check_time_limit, spec
+from sbibench.runner.limits import Limits
+from sbibench.runner.steps import steps
+from sbibench.runner.suite import spec
+from sbibench.runner.todo import Work, unfinished
 from sbibench.store.results import Results
 
 
@@ -94,16 +96,17 @@ def run(
     )
     for name in metric:
         registry.METRICS.get(name)
-    check_time_limit(time_limit)
+    limits = Limits(time_limit)
     store = Results(directory)
     posteriors: list[Any] = []
-    for todo in campaign.unfinished([run_spec], metric, store, retry=True):
-        _run_here(todo, metric, time_limit, store, posteriors if save else None)
+    for work in unfinished([run_spec], metric, store, retry=True):
+        _run_here(work, metric, limits, store, posteriors.append)
     record = store.read(run_spec.id)
     assert record is not None
     if save and not posteriors and record.status == "done":
         keep_compiled_programs()
-        execute(run_spec, (), time_limit, keep=posteriors.append)
+        for _ in steps([Work(run_spec)], (), time_limit, keep=posteriors.append):
+            pass
     if save and posteriors:
         _save(posteriors[0], algorithm, save)
     if as_json:
@@ -121,13 +124,9 @@ def _save(posterior: Any, algorithm: str, path: Path) -> None:
 
 
 def _run_here(
-    todo: campaign.Work,
-    metric: Sequence[str],
-    time_limit: float | None,
-    store: Results,
-    posteriors: list[Any] | None,
+    work: Work, metric: Sequence[str], limits: Limits, store: Results, keep: Callable[[Any], None]
 ) -> None:
-    """Do it, keep what came of it, and add the posterior to the list if there is one."""
+    keep_compiled_programs()
     store.prepare()
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bars:
         bar = bars.add_task("starting", total=None)
@@ -135,12 +134,15 @@ def _run_here(
         def progress(stage: str, done: int, total: int | None) -> None:
             bars.update(bar, description=stage, completed=done, total=total)
 
-        if posteriors is None or todo.record is not None:
-            record, drawn = campaign.work(todo, metric, time_limit, progress)
-        else:
-            keep_compiled_programs()
-            record, drawn = execute(todo.spec, metric, time_limit, progress, posteriors.append)
-    store.write(record, drawn)
+        samples = store.samples(work.spec.id) if work.record else None
+        known = samples is not None
+        work = replace(work, record=work.record if known else None, samples=samples)
+        for record, drawn in steps([work], metric, limits.time, progress, keep=keep):
+            if known:
+                store.update(record)
+            else:
+                store.write(record, drawn)
+            known = True
 
 
 def _print_record(record: RunRecord) -> None:

@@ -1,28 +1,77 @@
-"""`sbibench results`: look at what has been run."""
+"""`sbibench results`: look at what has been run, take it elsewhere, judge it again."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from cyclopts import App
+import polars as pl
+from cyclopts import App, Parameter
 
 from sbibench.cli.console import Json, err, out, print_json
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
 from sbibench.report.summary import summary
 from sbibench.report.terminal import benchmark_table, failure_table
+from sbibench.store.index import everything
+from sbibench.store.merge import merge
 from sbibench.store.results import Results
-from sbibench.store.table import table
 
-app = App(name="results", help="Look at what has been run.")
+app = App(name="results", help="Look at what has been run, take it elsewhere, judge it again.")
+app.command("sbibench.cli.rescore:results_rescore", name="rescore")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Only:
+    """Which runs are meant; by default all.
+
+    Parameters
+    ----------
+    task
+        Only this task.
+    algorithm
+        Only the algorithm of this name or label.
+    budget
+        Only this budget.
+    status
+        Only runs that ended so: done, failed, timeout, out_of_memory, budget_exceeded, skipped.
+    """
+
+    task: str | None = None
+    algorithm: Annotated[str | None, Parameter(alias="--label")] = None
+    budget: int | None = None
+    status: str | None = None
+
+    def of(self, runs: pl.DataFrame) -> pl.DataFrame:
+        """Return these of the runs.
+
+        Raises
+        ------
+        UsageError
+            If something that is asked for is in none of them.
+        """
+        left = runs
+        for what, wanted, columns in (
+            ("task", self.task, ("task",)),
+            ("algorithm", self.algorithm, ("algorithm", "label")),
+            ("budget", self.budget, ("budget",)),
+            ("status", self.status, ("status",)),
+        ):
+            if wanted is not None:
+                left = left.filter(pl.any_horizontal(pl.col(c) == wanted for c in columns))
+                _check(what, wanted, {v for c in columns for v in runs[c].unique()})
+        return left
+
+
+ALL = Only()
 
 
 @app.command(name="show")
 def results_show(
     directory: Path = Path("results"),
     *,
-    task: str | None = None,
-    algorithm: str | None = None,
-    budget: int | None = None,
+    only: Only = ALL,
+    metric: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     as_json: Json = False,
 ) -> None:
     """Show the benchmark table of a results directory.
@@ -31,37 +80,26 @@ def results_show(
     ----------
     directory
         Where the results are.
-    task
-        Only this task.
-    algorithm
-        Only the algorithm of this name or label.
-    budget
-        Only this budget.
+    metric
+        Only this metric; repeat for several.
     """
-    everything = list(_existing(directory))
-    _check_filter("task", task, {r.spec.task for r in everything})
-    names = {name for r in everything for name in (r.spec.algorithm, r.spec.label)}
-    _check_filter("algorithm", algorithm, names)
-    _check_filter("budget", budget, {r.spec.budget for r in everything})
-    records = [
-        r
-        for r in everything
-        if task in (None, r.spec.task)
-        and algorithm in (None, r.spec.algorithm, r.spec.label)
-        and budget in (None, r.spec.budget)
-    ]
-    runs = table(records)
+    runs = existing(directory)
+    measured = {c.removeprefix("metric."): c for c in runs.columns if c.startswith("metric.")}
+    for name in metric:
+        _check("metric", name, set(measured))
+    hidden = [c for name, c in measured.items() if metric and name not in metric]
+    runs = only.of(runs).drop(hidden)
     cells = summary(runs)
     if as_json:
         return print_json(cells.to_dicts())
     out.print(benchmark_table(cells))
-    if any(r.status != "done" for r in records):
+    if (runs["status"] != "done").any():
         out.print(failure_table(runs))
     return None
 
 
-def _check_filter(what: str, wanted: object, present: set[Any]) -> None:
-    if wanted is not None and wanted not in present:
+def _check(what: str, wanted: object, present: set[Any]) -> None:
+    if wanted not in present:
         raise unknown(f"{what} in these results", str(wanted), map(str, present))
 
 
@@ -71,6 +109,7 @@ def results_export(
     *,
     csv: Path | None = None,
     parquet: Path | None = None,
+    only: Only = ALL,
 ) -> None:
     """Write one row per run to a file.
 
@@ -83,7 +122,7 @@ def results_export(
     """
     if csv is None and parquet is None:
         raise UsageError("say where to: --csv FILE or --parquet FILE")
-    runs = table(_existing(directory))
+    runs = only.of(existing(directory))
     for file, write in ((csv, runs.write_csv), (parquet, runs.write_parquet)):
         try:
             if file:
@@ -93,10 +132,37 @@ def results_export(
     out.print(f"{len(runs)} runs written")
 
 
-def _existing(directory: Path) -> Results:
+@app.command(name="merge")
+def results_merge(directory: Path, *sources: Path) -> None:
+    """Copy into a results directory what it lacks of others.
+
+    Parameters
+    ----------
+    directory
+        Where to.
+    sources
+        Directories of results; of a run that is in several, one that is done is kept.
+    """
+    if not sources:
+        raise UsageError("say what to merge: sbibench results merge INTO FROM...")
+    into = Results(directory)
+    for source in sources:
+        existing(source)
+        copied = merge(into, Results(source))
+        out.print(f"{source}: {copied} runs copied", markup=False, highlight=False)
+
+
+def existing(directory: Path) -> pl.DataFrame:
+    """Return all runs of a results directory; say which of its files can't be read.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
     if not (directory / "records").is_dir():
         raise UsageError(f"there are no results in {directory}; `sbibench run` makes some")
-    found = Results(directory)
-    for path in found.damaged():
+    runs, damaged = everything(Results(directory))
+    for path in damaged:
         err.print(f"{path} can't be read; its run counts as missing", markup=False)
-    return found
+    return runs

@@ -37,3 +37,11 @@ class SamplingError(SbibenchError):
 
 class NoReferenceError(SbibenchError):
     """The true posterior of this task and observation is not available."""
+
+
+class StoreError(SbibenchError, OSError):
+    """Something can't be written: a full disk, a quota, a directory that was taken away."""
+
+
+class EngineError(SbibenchError):
+    """What does the work is gone or can't start: a scheduler, a worker."""

@@ -1,6 +1,7 @@
 """The identity of a run, and all that is known of it afterwards."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -77,7 +78,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         Wall-clock time of the stages simulate, fit (without simulating), sample, density (at the
         true parameters), metrics; `compile` is the part of the first four that went into
         compilation. Where a fit is shared, calls, invalid, simulate and fit are in each record
-        those of the one fit, not a share of them.
+        those of the one fit, not a share of them. Of a run that was killed, only the stage in which
+        it was is there.
     metrics, missing
         Values by metric, and for the metrics that have none the reason. What else a metric tells is
         beside it, as `c2st.p_value`.
@@ -87,7 +89,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         What the algorithm reports of itself; of a shared fit `shared_fit` is true, and what it
         reports of an observation may be of the one it was `fitted_at`.
     versions, machine
-        Of the package, the libraries and Python; what it ran on.
+        Of the package, its commit, the libraries, Python, and packages that bring the task or the
+        algorithm; what it ran on.
     finished
         When, UTC, ISO 8601.
     """
@@ -105,3 +108,17 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str] = {}
     machine: dict[str, Any] = {}
     finished: str = ""
+
+    def without(self, metrics: Sequence[str]) -> "RunRecord":
+        """Return the record as it was before these metrics were computed."""
+        left = {
+            field: {k: v for k, v in known.items() if not _told_by(k, metrics)}
+            for field in ("metrics", "missing", "errors")
+            if (known := getattr(self, field))
+        }
+        return msgspec.structs.replace(self, **left)
+
+
+def _told_by(name: str, metrics: Sequence[str]) -> bool:
+    """Return whether a value of this name is told by one of the metrics: `c2st`, `c2st.p_value`."""
+    return any(name == m or name.startswith(f"{m}.") for m in metrics)

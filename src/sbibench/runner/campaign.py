@@ -1,148 +1,53 @@
-"""Many runs on the processes of one machine, each result kept as soon as it is there."""
+"""Many runs on a cluster of processes, each result kept as soon as it is there."""
 
-import logging
-import os
 import pickle
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from queue import SimpleQueue
+from dataclasses import replace
+from queue import Empty, SimpleQueue
 from typing import Any
 
-import dask
 import numpy as np
-from distributed import Client, Future, KilledWorker, LocalCluster, get_worker
+from distributed import Client, Future, KilledWorker
 
-from sbibench.core.problem import Progress
-from sbibench.core.run import RunRecord, RunSpec
+from sbibench.core.errors import EngineError
+from sbibench.core.run import RunRecord
+from sbibench.runner.limits import Limits
+from sbibench.runner.process import Unwanted
+from sbibench.runner.supervise import work_here
+from sbibench.runner.todo import Work, given_up, groups, unfinished
+from sbibench.store.claims import Claims
 from sbibench.store.results import Results
 
 Report = Callable[[RunRecord], None]
-Result = tuple[RunRecord, np.ndarray | None]
 
-_EARLY = "sbibench-results"
-"""The topic under which a worker announces results of a group that is not yet done."""
+_AHEAD = 2
+"""Groups of work that a cluster is given for each of its threads, so that none waits for more."""
 
-# One thread for XLA: networks this small are faster on one core than on two, two workers side by
-# side use two cores fully, and sums come out the same however many cores there are. (XLA takes the
-# size of its thread pool from NPROC; its flags for this have no effect on a CPU any more.)
-_ONE_THREAD = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+_PAUSE = 1.0
+"""Seconds between two looks at what other runners and the cluster are doing."""
 
-
-@dataclass(frozen=True)
-class Work:
-    """A run to do, or, where it has been done, a record to complete with metrics."""
-
-    spec: RunSpec
-    record: RunRecord | None = None
-    samples: np.ndarray | None = None
-
-
-def unfinished(
-    runs: Sequence[RunSpec], metrics: Sequence[str], results: Results, *, retry: bool = False
-) -> list[Work]:
-    """Return what is to do: runs without a record, and records without one of the metrics.
-
-    With `retry`, runs that are recorded as not done are among them.
-    """
-    found = []
-    for spec in runs:
-        record = results.read(spec.id)
-        if record is None or (record.status != "done" and retry):
-            found.append(Work(spec))
-        elif record.status == "done" and not {*metrics} <= {*record.metrics, *record.missing}:
-            samples = results.samples(spec.id)
-            found.append(Work(spec) if samples is None else Work(spec, record, samples))
-    return found
-
-
-def groups(todo: Sequence[Work]) -> list[list[Work]]:
-    """Return what is to do in groups that share a fit; most have one member."""
-    found: dict[str, list[Work]] = {}
-    for w in todo:
-        found.setdefault(w.spec.fit_id if w.record is None else w.spec.id, []).append(w)
-    return list(found.values())
-
-
-def work(
-    todo: Work,
-    metrics: Sequence[str],
-    time_limit: float | None,
-    progress: Progress | None = None,
-) -> Result:
-    """Do it in this process; return the record and the samples."""
-    return next(work_together([todo], metrics, time_limit, progress))
-
-
-def work_together(
-    group: Sequence[Work],
-    metrics: Sequence[str],
-    time_limit: float | None,
-    progress: Progress | None = None,
-) -> Iterator[Result]:
-    """Do one of the `groups` in this process, and yield each record and its samples."""
-    # Imported here, so that the process that only hands out work computes nothing itself.
-    from sbibench.core.compilation import keep_compiled_programs  # noqa: PLC0415 - see above
-    from sbibench.runner.execute import execute_together  # noqa: PLC0415 - see above
-    from sbibench.runner.judge import judge  # noqa: PLC0415 - see above
-
-    keep_compiled_programs()
-    if group[0].record is None:
-        yield from execute_together([w.spec for w in group], metrics, time_limit, progress)
-        return
-    for w in group:
-        assert w.record is not None
-        new = [m for m in metrics if m not in {*w.record.metrics, *w.record.missing}]
-        yield judge(w.record, w.samples, new), w.samples
-
-
-def _work_there(
-    group: Sequence[Work], metrics: Sequence[str], time_limit: float | None
-) -> list[Result]:
-    """Do a group in a worker; announce each result once it is there, and return them all."""
-    done = []
-    for result in work_together(group, metrics, time_limit):
-        done.append(result)
-        if len(group) > 1:
-            get_worker().log_event(_EARLY, pickle.dumps(result))
-    return done
-
-
-@contextmanager
-def _cluster(workers: int) -> Iterator[Client]:
-    settings = {
-        "distributed.nanny.pre-spawn-environ": _ONE_THREAD,
-        "distributed.worker.daemon": True,
-        "distributed.scheduler.allowed-failures": 1,
-        "distributed.admin.log-format": "%(message)s",
-        "distributed.admin.low-level-log-length": 10,  # results that were announced are forgotten
-    }
-    with (
-        dask.config.set(settings),
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+_GONE = "the scheduler is gone; the same command goes on from here"
 
 
 def run(
+    client: Client,
     todo: Sequence[Work],
     metrics: Sequence[str],
     results: Results,
     report: Report,
-    *,
-    time_limit: float | None = None,
-    workers: int | None = None,
+    note: Callable[[str], None],
+    limits: Limits,
 ) -> None:
-    """Do all of it and keep each result as soon as it is there.
+    """Do all of it on a cluster and keep each result as soon as it is there.
+
+    What another runner on the same store is doing is left to it, and waited for.
 
     Parameters
     ----------
+    client
+        Of the cluster.
     todo
         What to do; see `unfinished`.
     metrics
@@ -150,53 +55,167 @@ def run(
     results
         Where records and samples go.
     report
-        Called with each record once it is kept.
-    time_limit
-        Seconds that one run may take.
-    workers
-        Processes; by default one per core, and no more than there are fits to make.
+        Called with each record once it is kept, by whomever.
+    note
+        Called with what there is to say of the campaign itself.
+    limits
+        What one run may take.
+
+    Raises
+    ------
+    StoreError
+        If a result can't be written.
+    EngineError
+        If the scheduler is gone, or a worker can't start.
     """
-    if not todo:
-        return
-    together = {group[0].spec.id: group for group in groups(todo)}
-    waiting = {w.spec.id for w in todo}
-    inbox: SimpleQueue[Any] = SimpleQueue()  # results, and futures that ended
-    with _cluster(min(workers or os.cpu_count() or 1, len(together))) as client:
-        client.subscribe_topic(_EARLY, lambda event: inbox.put(pickle.loads(event[1])))
-        futures = {
-            key: client.submit(_work_there, group, metrics, time_limit, key=key, pure=False)
-            for key, group in together.items()
-        }
-        for future in futures.values():
-            future.add_done_callback(inbox.put)
-        while waiting:
-            came = inbox.get()
-            done = _of(came, together, metrics) if isinstance(came, Future) else [came]
-            for record, samples in done:
-                if record.spec.id not in waiting:
-                    continue  # it was announced before
-                waiting.remove(record.spec.id)
-                results.write(record, samples)
-                report(record)
+    with Claims(results.path) as claims:
+        campaign = _Campaign(client, metrics, results, report, note, limits, claims)
+        campaign.run(todo)
+
+
+class _Campaign:
+    """The state of a campaign: what waits, and what is being done."""
+
+    def __init__(
+        self,
+        client: Client,
+        metrics: Sequence[str],
+        results: Results,
+        report: Report,
+        note: Callable[[str], None],
+        limits: Limits,
+        claims: Claims,
+    ) -> None:
+        self._client = client
+        self._metrics = list(metrics)
+        self._results = results
+        self._report = report
+        self._note = note
+        self._noted = ""
+        self._limits = limits
+        self._claims = claims
+        self._line: deque[tuple[str, list[Work]]] = deque()
+        self._running: dict[str, tuple[str, list[Work]]] = {}  # by the key of a future
+        self._futures: dict[str, Any] = {}
+        self._owed: dict[str, Work] = {}  # by the hash of a run
+        self._inbox: SimpleQueue[Any] = SimpleQueue()  # results, and futures that have ended
+
+    def run(self, todo: Sequence[Work]) -> None:
+        self._line.extend(groups(todo).items())
+        # What workers announce under the name of a client is forgotten when the client is gone.
+        topic = self._client.id
+        self._client.subscribe_topic(topic, self._announced)
+        try:
+            self._loop()
+        finally:
+            self._client.unsubscribe_topic(topic)
+
+    def _loop(self) -> None:
+        while self._line or self._running:
+            self._submit()
+            try:
+                came = self._inbox.get(timeout=_PAUSE)
+            except Empty:
+                continue
             if isinstance(came, Future):
-                futures.pop(str(came.key)).release()
+                self._ended(came)
+            else:
+                self._keep(*came)
 
+    def _announced(self, event: tuple[float, Any]) -> None:
+        """Take what comes from the scheduler, which has things of its own to say, too."""
+        if isinstance(event[1], bytes):
+            self._inbox.put(pickle.loads(event[1]))
 
-def _of(future: Any, together: dict[str, list[Work]], metrics: Sequence[str]) -> list[Result]:
-    """Return the results of a future that has ended, however it has."""
-    if future.status == "finished":
-        done: list[Result] = future.result()
-        return done
-    error = future.exception()
-    return [(_lost(w.spec, error, metrics), None) for w in together[str(future.key)]]
+    def _submit(self) -> None:
+        """Give the cluster as much as it can use, of what nobody else is doing."""
+        threads = self._threads()
+        room = max(1, _AHEAD * threads) - len(self._running)
+        for _ in range(len(self._line)):
+            if room <= 0:
+                break
+            key, group = self._line.popleft()
+            if not self._claims.take(key):
+                self._line.append((key, group))
+            elif current := list(self._still_to_do(group)):
+                self._give(key, group, current)
+                room -= 1
+            else:
+                self._claims.give_back(key)
+        waits = "waiting for workers" if not threads else ""
+        if self._line and not self._running:
+            waits = "waiting for what another runner on these results is doing"
+        if waits and waits != self._noted:
+            self._note(waits)
+        self._noted = waits
 
+    def _threads(self) -> int:
+        """Return how many things the cluster can do at once."""
+        try:
+            return int(sum(self._client.nthreads().values()))
+        except OSError as error:
+            raise EngineError(_GONE) from error
 
-def _lost(spec: RunSpec, error: BaseException, metrics: Sequence[str]) -> RunRecord:
-    died = isinstance(error, KilledWorker)
-    what = "its worker process died twice" if died else f"{type(error).__name__}: {error}"
-    return RunRecord(
-        spec=spec,
-        status="failed",
-        reason=what,
-        missing=dict.fromkeys(metrics, "the run has no samples"),
-    )
+    def _give(self, key: str, planned: list[Work], group: list[Work]) -> None:
+        future = self._client.submit(
+            work_here,
+            group,
+            self._metrics,
+            self._limits,
+            self._client.id,
+            key=(name := f"{key}-{time.time_ns():x}"),
+            pure=False,
+        )
+        self._running[name] = key, planned
+        self._futures[name] = future
+        self._owed |= {w.spec.id: w for w in group}
+        future.add_done_callback(self._inbox.put)
+
+    def _still_to_do(self, group: Sequence[Work]) -> Iterator[Work]:
+        """Return what no other runner has done since the work was planned, with its samples."""
+        for work in group:
+            record, again = self._results.read(work.spec.id), work
+            if record != work.seen:
+                left = unfinished([work.spec], self._metrics, self._results)
+                if not left:
+                    assert record is not None
+                    self._report(record)
+                    continue
+                again = left[0]
+            if again.record is not None:
+                samples = self._results.samples(work.spec.id)
+                again = Work(again.spec) if samples is None else replace(again, samples=samples)
+            yield replace(again, seen=None)
+
+    def _keep(self, record: RunRecord, samples: np.ndarray | None) -> None:
+        """Write a result, unless it was announced and has been written before."""
+        work = self._owed.pop(record.spec.id, None)
+        if work is None:
+            return
+        if work.record is None:
+            self._results.write(record, samples)
+        else:
+            self._results.update(record)
+        self._report(record)
+
+    def _ended(self, future: Any) -> None:
+        """Keep what there is of a group whose work has ended, however it has."""
+        del self._futures[future.key]
+        key, planned = self._running.pop(future.key)
+        if future.status == "finished":
+            for result in future.result():
+                self._keep(*result)
+        elif future.status == "error":
+            error = future.exception()
+            if isinstance(error, EngineError):
+                raise error
+            if isinstance(error, Unwanted):  # the scheduler has changed its mind
+                self._line.append((key, [w for w in planned if w.spec.id in self._owed]))
+                return
+            died = isinstance(error, KilledWorker)
+            what = "the workers that had it died" if died else f"{type(error).__name__}: {error}"
+            for work in [self._owed[w.spec.id] for w in planned if w.spec.id in self._owed]:
+                self._keep(given_up(work, self._metrics, "failed", what), None)
+        else:
+            raise EngineError(_GONE)
+        self._claims.give_back(key)

@@ -5,7 +5,8 @@ import datetime
 import math
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import jax
@@ -26,7 +27,9 @@ FIT_AT = 1
 """The observation that is in the problem when a fit is shared."""
 
 
-def _machine() -> dict[str, str | int]:
+@cache
+def machine() -> dict[str, str | int]:
+    """Return what this process runs on."""
     return {
         "system": platform.platform(),
         "processor": platform.machine(),
@@ -36,7 +39,7 @@ def _machine() -> dict[str, str | int]:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Fit:
+class Fit:
     """What came of fitting: a posterior and facts, or how it failed; what was run, how long."""
 
     posterior: Any
@@ -51,7 +54,6 @@ def execute(
     metrics: Sequence[str],
     time_limit: float | None = None,
     progress: Progress | None = None,
-    keep: Callable[[Any], None] | None = None,
 ) -> tuple[RunRecord, np.ndarray | None]:
     """Run an algorithm on a task and judge its samples.
 
@@ -65,15 +67,13 @@ def execute(
         Seconds that fitting and sampling may take.
     progress
         Called as (stage, done, total).
-    keep
-        Called with the fitted posterior, if there is one.
 
     Returns
     -------
     record, samples
         The record, whatever happened, and the samples [n, d] if there are any.
     """
-    return next(execute_together([spec], metrics, time_limit, progress, keep))
+    return next(execute_together([spec], metrics, time_limit, progress))
 
 
 def execute_together(
@@ -81,7 +81,6 @@ def execute_together(
     metrics: Sequence[str],
     time_limit: float | None = None,
     progress: Progress | None = None,
-    keep: Callable[[Any], None] | None = None,
 ) -> Iterator[tuple[RunRecord, np.ndarray | None]]:
     """Run an algorithm once for runs with the same `fit_id`, and yield what came of each in turn.
 
@@ -91,15 +90,14 @@ def execute_together(
     """
     if len({spec.fit_id for spec in specs}) > 1:
         raise UsageError("only runs that differ in their observation alone can share a fit")
-    fit = _fit(specs[0], time_limit, progress)
-    if keep and not fit.failure:
-        keep(fit.posterior)
+    fit = fit_once(specs[0], time_limit, progress)
     for spec in specs:
-        record, samples = _ask(fit, spec)
+        record, samples = ask(fit, spec)
         yield judge(record, samples, metrics), samples
 
 
-def _fit(spec: RunSpec, time_limit: float | None, progress: Progress | None) -> _Fit:
+def fit_once(spec: RunSpec, time_limit: float | None, progress: Progress | None) -> Fit:
+    """Fit for this run and all others that share its fit."""
     watch = Stopwatch()
     task: Task = registry.TASKS.get(spec.task)
     algorithm = settings.build(
@@ -122,11 +120,11 @@ def _fit(spec: RunSpec, time_limit: float | None, progress: Progress | None) -> 
     # Whatever an algorithm or a task raises, leaving the interpreter included, is its record.
     except (Exception, SystemExit) as error:  # noqa: BLE001 - see above
         failure = how_it_failed(error)
-    return _Fit(posterior, facts, failure, problem.simulator, watch.seconds)
+    return Fit(posterior, facts, failure, problem.simulator, watch.seconds)
 
 
-def _ask(fit: _Fit, spec: RunSpec) -> tuple[RunRecord, np.ndarray | None]:
-    """Return the record of a run, not yet judged, and its samples."""
+def ask(fit: Fit, spec: RunSpec) -> tuple[RunRecord, np.ndarray | None]:
+    """Draw the samples of a run; return its record, not yet judged, and the samples."""
     watch = Stopwatch(fit.seconds)
     status: Status = "done"
     reason, facts, samples = "all samples drawn", fit.facts, None
@@ -154,14 +152,14 @@ def _ask(fit: _Fit, spec: RunSpec) -> tuple[RunRecord, np.ndarray | None]:
         invalid=fit.simulator.invalid,
         seconds=watch.seconds,
         info=_plain(facts),
-        versions=versions(),
-        machine=_machine(),
+        versions=versions(spec.task, spec.algorithm),
+        machine=dict(machine()),
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
     return record, samples
 
 
-def _sample(fit: _Fit, spec: RunSpec) -> np.ndarray:
+def _sample(fit: Fit, spec: RunSpec) -> np.ndarray:
     task: Task = registry.TASKS.get(spec.task)
     key = jax.random.split(key_of(spec.id))[1]
     if not spec.share_fit:
@@ -182,7 +180,7 @@ def _sample(fit: _Fit, spec: RunSpec) -> np.ndarray:
     return samples
 
 
-def _density_of_truth(fit: _Fit, spec: RunSpec) -> float | str:
+def _density_of_truth(fit: Fit, spec: RunSpec) -> float | str:
     """Return log q(θ* | x_obs) of the parameters θ* of the observation, or why there is none."""
     task: Task = registry.TASKS.get(spec.task)
     theta = task.true_parameters(spec.observation)[None]

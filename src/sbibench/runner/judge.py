@@ -35,14 +35,12 @@ def key_of(run_id: str) -> jax.Array:
 def judge(record: RunRecord, samples: np.ndarray | None, metrics: Sequence[str]) -> RunRecord:
     """Return the record with these metrics of its samples added, each a value or a reason."""
     spec = record.spec
+    record = record.without(metrics)
     values, missing, errors = dict(record.metrics), dict(record.missing), dict(record.errors)
     seconds = dict(record.seconds)
     key = jax.random.fold_in(key_of(spec.id), 2)
     evidence, why = _evidence(record, samples)
     for name in metrics:
-        for known in (values, missing, errors):
-            for old in [n for n in known if n == name or n.startswith(f"{name}.")]:
-                del known[old]
         metric = registry.METRICS.get(name)()
         absent = [need for need in metric.needs if getattr(evidence, need) is None]
         start = time.perf_counter()

@@ -12,15 +12,10 @@ from sbibench.core import registry, settings
 from sbibench.core.errors import UsageError
 from sbibench.core.posterior import check_shareable
 from sbibench.core.run import RunSpec
+from sbibench.runner.limits import Limits
 
 LARGEST = 2**31
 """Budgets, seeds and numbers of samples are less than this."""
-
-
-def check_time_limit(seconds: float | None) -> None:
-    """Raise `UsageError` unless this is a positive number of seconds, or None for no limit."""
-    if seconds is not None and not seconds > 0:
-        raise UsageError(f"a time limit is a positive number of seconds, not {seconds}")
 
 
 class SuiteError(UsageError):
@@ -64,8 +59,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         What is computed for each run.
     samples
         How many samples are drawn of each posterior.
-    time_limit
-        Seconds that fitting and sampling may take in one run, or None.
+    time_limit, hard_limit, memory_limit
+        What one run may take: see `Limits`.
     share_fit
         Whether one fit of a task, algorithm, budget and seed serves all observations; otherwise, as
         in the 2021 paper, each observation has its own.
@@ -79,7 +74,20 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     metrics: tuple[str, ...] = ("c2st",)
     samples: int = 10_000
     time_limit: float | None = None
+    hard_limit: float | None = None
+    memory_limit: float | None = None
     share_fit: bool = False
+
+    @property
+    def limits(self) -> Limits:
+        """Return what one run may take.
+
+        Raises
+        ------
+        UsageError
+            If these limits are not possible.
+        """
+        return Limits(self.time_limit, self.hard_limit, self.memory_limit)
 
     def runs(self) -> list[RunSpec]:
         """Return the runs, each once, in the order of the file.
@@ -134,7 +142,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 with _blaming(names, number):
                     _check_number(names.removesuffix("s"), number, least)
         with _blaming("time_limit"):
-            check_time_limit(self.time_limit)
+            _ = self.limits
         for i, c in enumerate(self.algorithms):
             with _blaming("algorithms", i):
                 for budget in c.budgets:

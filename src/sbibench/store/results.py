@@ -8,15 +8,20 @@ record is never without them. Two stores are merged by copying one into the othe
 """
 
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from sbibench.core.errors import UsageError
+from sbibench.core.errors import StoreError, UsageError
 from sbibench.core.files import write_whole
 from sbibench.core.run import RunRecord
+
+_DECODER = msgspec.json.Decoder(RunRecord)
 
 
 class Results:
@@ -33,8 +38,13 @@ class Results:
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file; results need a directory")
 
+    @property
+    def records(self) -> Path:
+        """The folder of the records."""
+        return self.path / "records"
+
     def _record(self, run_id: str) -> Path:
-        return self.path / "records" / f"{run_id}.json"
+        return self.records / f"{run_id}.json"
 
     def _samples(self, run_id: str) -> Path:
         return self.path / "samples" / f"{run_id}.npz"
@@ -48,8 +58,8 @@ class Results:
             If it can't be made or written to.
         """
         try:
-            (self.path / "records").mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.path / "records"):
+            self.records.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.records):
                 pass
         except OSError as error:
             raise UsageError(f"can't write to {self.path}: {error.strerror or error}") from error
@@ -59,42 +69,73 @@ class Results:
 
         What was kept of the same run before (a failure that was run again, a record without the
         metrics that are asked for now) is replaced.
+
+        Raises
+        ------
+        StoreError
+            If they can't be written; each file is then what it was.
         """
-        if samples is None:
-            self._samples(record.spec.id).unlink(missing_ok=True)
-        else:
-            write_whole(
-                self._samples(record.spec.id),
-                lambda file: np.savez_compressed(file, samples=samples),
-            )
+        path = self._samples(record.spec.id)
+        try:
+            with _told(path):
+                if samples is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    write_whole(path, lambda file: np.savez_compressed(file, samples=samples))
+            self.update(record)
+        except StoreError:
+            if not self._record(record.spec.id).exists():
+                path.unlink(missing_ok=True)  # samples of which nobody knows what they are
+            raise
+
+    def update(self, record: RunRecord) -> None:
+        """Replace a record, and leave its samples as they are.
+
+        Raises
+        ------
+        StoreError
+            If it can't be written.
+        """
+        path = self._record(record.spec.id)
         encoded = msgspec.json.format(msgspec.json.encode(record), indent=1)
-        write_whole(self._record(record.spec.id), lambda file: file.write(encoded))
+        with _told(path):
+            write_whole(path, lambda file: file.write(encoded))
 
     def read(self, run_id: str) -> RunRecord | None:
         """Return the record of a run, or None if there is none or it is damaged."""
         try:
-            return msgspec.json.decode(self._record(run_id).read_bytes(), type=RunRecord)
+            with open(f"{self.records}/{run_id}.json", "rb", buffering=0) as file:  # noqa: PTH123
+                return _DECODER.decode(file.read())  # quick: there are tens of thousands
         except (OSError, msgspec.DecodeError):
             return None
 
     def samples(self, run_id: str) -> np.ndarray | None:
-        """Return the samples [n, d] of a run, or None where there are none."""
+        """Return the samples [n, d] of a run, or None where there are none or they are damaged."""
         try:
-            with np.load(self._samples(run_id)) as file:
-                return np.asarray(file["samples"])
-        except FileNotFoundError:
+            with self._samples(run_id).open("rb") as file, np.load(file) as arrays:
+                return np.asarray(arrays["samples"])
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
 
-    def damaged(self) -> list[Path]:
-        """Return the record files that can't be read; their runs count as not yet run."""
-        return [p for p in self._paths() if self.read(p.stem) is None]
-
-    def _paths(self) -> list[Path]:
-        return sorted((self.path / "records").glob("[!.]*.json"))
+    def has_samples(self, run_id: str) -> bool:
+        """Return whether there is a file of samples that was not cut short."""
+        return zipfile.is_zipfile(self._samples(run_id))
 
     def __iter__(self) -> Iterator[RunRecord]:
         """Iterate over all records that can be read."""
-        for path in self._paths():
+        for path in sorted(self.records.glob("[!.]*.json")):
             record = self.read(path.stem)
             if record is not None:
                 yield record
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say in one line what the file system refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"can't write {path}: {error.strerror or error}; mend that, and the same command goes "
+            "on from here"
+        ) from error

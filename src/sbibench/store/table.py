@@ -1,14 +1,13 @@
 """All records of a store as one table."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import msgspec
 import polars as pl
 
 from sbibench.core.run import RunRecord
 
-_COLUMNS = {
-    "id": pl.String,
+_SPEC = {
     "task": pl.String,
     "algorithm": pl.String,
     "label": pl.String,
@@ -19,46 +18,41 @@ _COLUMNS = {
     "task_version": pl.Int64,
     "settings": pl.String,
     "share_fit": pl.Boolean,
+}
+_RECORD = {
     "status": pl.String,
     "reason": pl.String,
     "calls": pl.Int64,
     "invalid": pl.Int64,
     "finished": pl.String,
 }
+_MEASURED = {"metric": "metrics", "error": "errors", "seconds": "seconds"}
+COLUMNS = {"id": pl.String} | _SPEC | _RECORD
+ORDER = ("task", "label", "budget", "observation", "seed")
 
 
-def table(records: Iterable[RunRecord]) -> pl.DataFrame:
+def table(records: Sequence[RunRecord], ids: Sequence[str] | None = None) -> pl.DataFrame:
     """Return one row per run: identity, status, calls, values, `seconds.*`, `settings` (JSON).
 
     Values are `metric.*` and their standard errors `error.*`; one that there is not is null.
+
+    Parameters
+    ----------
+    records
+        What came of the runs.
+    ids
+        The hashes of the runs, where they are known.
     """
-    rows = []
-    for r in records:
-        s = r.spec
-        row = {
-            "id": s.id,
-            "task": s.task,
-            "algorithm": s.algorithm,
-            "label": s.label,
-            "budget": s.budget,
-            "observation": s.observation,
-            "seed": s.seed,
-            "samples": s.samples,
-            "task_version": s.task_version,
-            "settings": msgspec.json.encode(s.settings, order="deterministic").decode(),
-            "share_fit": s.share_fit,
-            "status": r.status,
-            "reason": r.reason,
-            "calls": r.calls,
-            "invalid": r.invalid,
-            "finished": r.finished,
-        }
-        row |= {f"metric.{k}": float(v) for k, v in r.metrics.items()}
-        row |= {f"error.{k}": float(v) for k, v in r.errors.items()}
-        row |= {f"seconds.{k}": float(v) for k, v in r.seconds.items()}
-        rows.append(row)
-    measured = sorted({k for row in rows for k in row} - set(_COLUMNS))
-    schema = _COLUMNS | dict.fromkeys(measured, pl.Float64)
-    return pl.DataFrame(rows, schema=schema, orient="row").sort(
-        "task", "label", "budget", "observation", "seed"
-    )
+    # Column by column: a store has tens of thousands of records.
+    columns: dict[str, list[object]] = {"id": [*(ids or (r.spec.id for r in records))]}
+    columns |= {name: [getattr(r.spec, name) for r in records] for name in _SPEC}
+    columns |= {name: [getattr(r, name) for r in records] for name in _RECORD}
+    encode = msgspec.json.Encoder(order="deterministic").encode
+    columns["settings"] = [encode(s).decode() for s in columns["settings"]]
+    measured = {}
+    for kind, field in _MEASURED.items():
+        values = [getattr(r, field) for r in records]
+        for name in set().union(*values):
+            measured[f"{kind}.{name}"] = [v.get(name) for v in values]
+    schema = COLUMNS | dict.fromkeys(sorted(measured), pl.Float64)
+    return pl.DataFrame(columns | measured, schema=schema, strict=False).sort(ORDER)
