@@ -115,7 +115,7 @@ def test_a_metric_that_a_record_lacks_is_computed_from_its_samples(suite_file, t
     samples = results.samples(spec.id)
     ((record, new),) = steps([replace(todo, samples=samples)], ["mmd", "c2st"])
     assert new is None
-    assert set(record.metrics) == {"mmd", "c2st"}
+    assert {"mmd", "c2st"} <= set(record.metrics)
     assert record.metrics["mmd"] == results.read(spec.id).metrics["mmd"]
     results.update(record)
     np.testing.assert_array_equal(results.samples(spec.id), samples)
