@@ -25,7 +25,7 @@ from sbibench.inference.pairs import Kernel, Sums, pair_sums
 RESAMPLES = 999
 """Random reorderings that the statistic is compared with: p-values are multiples of 1/1000."""
 
-GROUPS = 200
+GROUPS = 100
 """About how many groups there are, and how many of one set at most are reordered."""
 
 FEW = 20

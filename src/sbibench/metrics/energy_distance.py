@@ -35,7 +35,7 @@ def energy_distance(key: PRNGKeyArray, samples: Any, reference: Any) -> Estimate
     Estimate
         In the units of the samples; around 0, also below, for equal distributions. `error` holds
         for independent rows, and `p_value` for equal distributions is uniform, by permutation of
-        up to 200 groups of rows a set.
+        up to 100 groups of rows a set.
 
     Raises
     ------

@@ -70,7 +70,7 @@ def ksd(
     -------
     Estimate
         Around 0, also below, for draws of p. `error` holds for independent rows and a given
-        bandwidth; `p_value` is that of the wild bootstrap, one sign for each of 200 groups of rows;
+        bandwidth; `p_value` is that of the wild bootstrap, one sign for each of 100 groups of rows;
         `v_statistic` is never below 0.
 
     Raises

@@ -37,7 +37,7 @@ def mmd(
     Estimate
         Around 0, also below, for equal distributions; at most 2. `error` holds for independent
         rows and a given bandwidth, and `p_value` for equal distributions is uniform, by permutation
-        of up to 200 groups of rows a set.
+        of up to 100 groups of rows a set.
 
     Raises
     ------
