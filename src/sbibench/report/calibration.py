@@ -15,7 +15,7 @@ from sbibench.report.style import TRUTH
 ACROSS = 5
 """Panels side by side, at most."""
 
-LETTERS, LINES = 42, 5
+LETTERS, LINES = 44, 4
 """Letters of a line above a large panel, and lines."""
 
 
@@ -46,7 +46,9 @@ def calibration(
     """
     charts: list[Any] = []
     for finding in _with(findings, "rank_counts"):
-        charts += _of_parameters(finding, names)
+        sections = _of_parameters(finding, names)
+        few = np.shape(finding.arrays["rank_counts"])[1] <= ACROSS / 2
+        charts += [alt.hconcat(*sections, spacing=45)] if few else sections
     large = [
         panel
         for key, make in _LARGE.items()
@@ -99,7 +101,8 @@ def _of_parameters(finding: Finding, names: Sequence[str] | None) -> list[Any]:
             called,
             "Distribution functions of these ranks, less that of uniform ones",
             f"Grey: all lines of a calibrated posterior stay inside from end to end {share} of the "
-            "time, or more. Orange: outside.",
+            "time, or more.",
+            "Orange: outside.",
         ),
     ]
 
