@@ -8,9 +8,9 @@ import sys
 import jax
 import numpy as np
 import pytest
-from gaussian_pairs import gaussian_pairs
 
 import sbibench.calibration
+from gaussian_pairs import gaussian_pairs
 from sbibench.core.calibration import Pairs
 from sbibench.core.errors import SbibenchError, UsageError
 from sbibench.core.finding import Finding
