@@ -33,7 +33,7 @@ def of_samples(metric, key, x):
 
 
 def ratio(values):
-    """Return the root mean square of the stated errors over the standard deviation of the values."""
+    """Return the root mean square of stated errors over the standard deviation of values."""
     stated = np.sqrt(np.mean([v.error**2 for v in values]))
     found = stated / np.std(values, ddof=1)
     print(f"{found:.2f}")
