@@ -13,36 +13,13 @@ from typing import Any, ClassVar
 
 import jax
 import numpy as np
-from jaxtyping import Float32, Float64, PRNGKeyArray
+from jaxtyping import Float32, PRNGKeyArray
 
 from sbibench.core.errors import SbibenchError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.metric import Evidence, checked_pair
 from sbibench.inference.classifier import Fit, fit
-
-FARTHEST = 1e6
-"""Standardised values end here: the squared gradients of farther ones overflow in float32."""
-
-
-def standardized(
-    samples: Float64[np.ndarray, "n d"], reference: Float64[np.ndarray, "m d"]
-) -> tuple[Float32[np.ndarray, "n d"], Float32[np.ndarray, "m d"]]:
-    """Centre both by the mean and divide both by the standard deviation of the reference.
-
-    Columns in which the reference is constant are centred only.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, deviation = reference.mean(0), reference.std(0, ddof=1)
-    if not np.isfinite(deviation).all():
-        raise UsageError("the reference is too large for its standard deviation to be computed")
-    # Rounding leaves the deviation of a constant column a little above zero.
-    deviation[np.ptp(reference, axis=0) == 0] = 1
-    with np.errstate(over="ignore"):
-        a, b = ((x - mean) / deviation for x in (samples, reference))
-    return (
-        np.clip(a, -FARTHEST, FARTHEST).astype(np.float32),
-        np.clip(b, -FARTHEST, FARTHEST).astype(np.float32),
-    )
+from sbibench.inference.two_samples import of_equal_size, standardized
 
 
 def cross_validate(
@@ -122,10 +99,8 @@ def c2st(
     if folds < 2 or units < 1 or max_epochs < 1 or (threads is not None and threads < 1):
         raise UsageError("c2st needs 2 folds and 1 of units, max_epochs and threads, or more")
     a, b = checked_pair(samples, reference, at_least=folds)
-    n = min(len(a), len(b))
     key_part, key_folds = jax.random.split(key)
-    rng = numpy_rng(key_part)
-    a, b = (x if len(x) == n else rng.choice(x, n, replace=False) for x in standardized(a, b))
+    a, b = of_equal_size(key_part, *standardized(a, b))
     fits = cross_validate(
         key_folds,
         a,
