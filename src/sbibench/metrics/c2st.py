@@ -16,42 +16,22 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 import scipy.stats
-from jaxtyping import Bool, Float32, Float64, PRNGKeyArray
+from jaxtyping import Bool, Float32, PRNGKeyArray
 
 from sbibench.core.errors import SbibenchError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.metric import Estimate, Evidence, checked_pair
 from sbibench.inference.classifier import State, advance, going, logits, start
+from sbibench.inference.two_samples import (
+    SHARED,
+    area,
+    fold_error,
+    of_equal_size,
+    standardized,
+)
 
 TURN = 20
 """Epochs that a thread trains a fold for before it takes the next one."""
-
-SHARED = 2
-"""By how much the variance of a mean over folds exceeds that of independent folds, at most."""
-
-FARTHEST = 1e6
-"""Standardised values end here: the squared gradients of farther ones overflow in float32."""
-
-
-def standardized(
-    samples: Float64[np.ndarray, "n d"], reference: Float64[np.ndarray, "m d"]
-) -> tuple[Float32[np.ndarray, "n d"], Float32[np.ndarray, "m d"]]:
-    """Centre both by the mean and divide both by the standard deviation of the reference.
-
-    Columns in which the reference is constant are centred only.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, deviation = reference.mean(0), reference.std(0, ddof=1)
-    if not np.isfinite(deviation).all():
-        raise UsageError("the reference is too large for its standard deviation to be computed")
-    # Rounding leaves the deviation of a constant column a little above zero.
-    deviation[np.ptp(reference, axis=0) == 0] = 1
-    with np.errstate(over="ignore"):
-        a, b = ((x - mean) / deviation for x in (samples, reference))
-    return (
-        np.clip(a, -FARTHEST, FARTHEST).astype(np.float32),
-        np.clip(b, -FARTHEST, FARTHEST).astype(np.float32),
-    )
 
 
 class Fold(NamedTuple):
@@ -68,15 +48,6 @@ class Fold(NamedTuple):
     def accuracy(self) -> float:
         """The fraction of the held-out rows that are told right."""
         return float(np.mean((self.scores > 0) == self.labels))
-
-    @property
-    def auc(self) -> float:
-        """How often one of the samples scores higher than one of the reference; ties are halves."""
-        ranks, positive = scipy.stats.rankdata(self.scores), int(self.labels.sum())
-        if not 0 < positive < len(ranks):
-            return 0.5
-        above = ranks[self.labels].sum() - positive * (positive + 1) / 2
-        return float(above / positive / (len(ranks) - positive))
 
 
 def cross_validate(
@@ -176,10 +147,8 @@ def c2st(
     if folds < 2 or units < 1 or max_epochs < 1 or (threads is not None and threads < 1):
         raise UsageError("c2st needs 2 folds and 1 of units, max_epochs and threads, or more")
     a, b = checked_pair(samples, reference, at_least=folds)
-    n = min(len(a), len(b))
     key_part, key_folds = jax.random.split(key)
-    rng = numpy_rng(key_part)
-    a, b = (x if len(x) == n else rng.choice(x, n, replace=False) for x in standardized(a, b))
+    a, b = of_equal_size(key_part, *standardized(a, b))
     found = cross_validate(
         key_folds,
         a,
@@ -195,15 +164,9 @@ def c2st(
 
 
 def judged(found: Sequence[Fold]) -> Estimate:
-    """Return the mean accuracy of the folds, its standard error, the mean AUC and its p-value.
-
-    Folds share training rows: where nothing can be learned, each pair of rows speaks twice, once
-    with either of the two held out. For a classifier that is linear in the labels this doubles the
-    variance of independent folds, so that is what is assumed of all.
-    """
+    """Return the mean accuracy of the folds, its standard error, the mean AUC and its p-value."""
     accuracy = float(np.mean([fold.accuracy for fold in found]))
-    auc = float(np.mean([fold.auc for fold in found]))
-    rows = sum(len(fold.labels) for fold in found)
+    auc = float(np.mean([area(fold.scores, fold.labels) for fold in found]))
     counts = np.array([(fold.labels.sum(), (~fold.labels).sum()) for fold in found], float)
     counts = np.maximum(counts, 1)
     # Variance of the Mann-Whitney statistic without a difference (Mann & Whitney 1947).
@@ -211,7 +174,7 @@ def judged(found: Sequence[Fold]) -> Estimate:
     deviation = (SHARED * variance.sum()) ** 0.5 / len(found)
     return Estimate(
         accuracy,
-        (SHARED * accuracy * (1 - accuracy) / rows) ** 0.5,
+        fold_error(accuracy, sum(len(fold.labels) for fold in found)),
         auc=auc,
         p_value=float(scipy.stats.norm.sf((auc - 0.5) / deviation)),
     )
