@@ -5,10 +5,10 @@ import dataclasses
 import jax
 import numpy as np
 import pytest
-from gaussian_pairs import gaussian_pairs
 from scipy.stats import kstest, norm
 
 import sbibench as sb
+from gaussian_pairs import gaussian_pairs
 from sbibench.calibration import contraction, coverage, data_average, lc2st, nltp, sbc, tarp
 from sbibench.core.errors import SbibenchError, UsageError
 from sbibench.core.registry import CHECKS
