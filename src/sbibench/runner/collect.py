@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -96,7 +97,6 @@ def collect(
             else:
                 reasons.append(str(error))
             continue
-        _check(drawn, (len(xs), want.draws, task.d), task)
         found += zip(thetas, xs, drawn, *([] if dense is None else [dense]), strict=True)
         progress("pairs", min(len(found), want.pairs), want.pairs)
     if len(found) < (2 if deadline.passed else want.pairs):
@@ -148,8 +148,17 @@ def _at_x_obs(key: PRNGKeyArray, answer: Answer, x_obs: np.ndarray) -> np.ndarra
     return drawn
 
 
-def _check(drawn: np.ndarray, shape: tuple[int, ...], task: Task) -> None:
-    """Raise an error unless these are draws that can be judged."""
+def judgeable(drawn: Any, n: int, draws: int, task: Task) -> np.ndarray:
+    """Return draws [n, draws, d] if they can be judged.
+
+    Raises
+    ------
+    UsageError
+        If their shape is another, or some lie outside the prior's support.
+    SbibenchError
+        If some are not finite.
+    """
+    drawn, shape = np.asarray(drawn), (n, draws, task.d)
     if drawn.shape != shape:
         raise UsageError(
             f"the posterior returned draws of shape {drawn.shape}, not {shape}: is it one of "
@@ -163,6 +172,7 @@ def _check(drawn: np.ndarray, shape: tuple[int, ...], task: Task) -> None:
         raise UsageError(
             f"draws lie outside the prior of {task.name}: is the posterior one of another task?"
         )
+    return drawn
 
 
 def _too_few(

@@ -13,7 +13,7 @@ from sbibench.core.errors import UsageError
 from sbibench.core.posterior import Algorithm
 from sbibench.core.problem import Progress, silent
 from sbibench.core.task import Task
-from sbibench.runner.collect import Said, Wanted, collect
+from sbibench.runner.collect import Said, Wanted, collect, judgeable
 
 ROWS = 10_000
 """Draws at a time where a posterior answers for many x at once."""
@@ -75,8 +75,8 @@ def draw_pairs(
 
     def answer(key: PRNGKeyArray, xs: np.ndarray, thetas: np.ndarray | None, draws: int) -> Said:
         if not together:
-            return _said(posterior, key, xs[0], thetas, draws, dense=want.densities)
-        drawn = posterior.sample_each(key, draws, xs)
+            return _said(posterior, task, key, xs[0], thetas, draws, dense=want.densities)
+        drawn = judgeable(posterior.sample_each(key, draws, xs), len(xs), draws, task)
         if thetas is None or not want.densities:
             return drawn, None
         return drawn, posterior.log_prob_each(np.concatenate([thetas[:, None], drawn], 1), xs)
@@ -110,13 +110,14 @@ def refit_pairs(
         fit_key, sample_key = jax.random.split(key)
         left = None if time_limit is None else max(deadline.at - time.monotonic(), 1e-3)
         posterior = algorithm.fit(fit_key, task.problem_at(xs[0], budget, left))
-        return _said(posterior, sample_key, None, thetas, draws, dense=want.densities)
+        return _said(posterior, task, sample_key, None, thetas, draws, dense=want.densities)
 
     return collect(key, task, want, answer, 1, deadline, progress)
 
 
 def _said(
     posterior: Any,
+    task: Task,
     key: PRNGKeyArray,
     x: np.ndarray | None,
     thetas: np.ndarray | None,
@@ -125,7 +126,8 @@ def _said(
     dense: bool,
 ) -> Said:
     """Return what a posterior says of one x, None for the one that it was fitted for."""
-    drawn = np.asarray(posterior.sample(key, draws, x))
+    drawn = judgeable(np.asarray(posterior.sample(key, draws, x))[None], 1, draws, task)
     if thetas is None or not dense or not hasattr(posterior, "log_prob"):
-        return drawn[None], None
-    return drawn[None], np.asarray(posterior.log_prob(np.concatenate([thetas, drawn]), x))[None]
+        return drawn, None
+    at = np.concatenate([thetas, drawn[0]])
+    return drawn, np.asarray(posterior.log_prob(at, x))[None]
