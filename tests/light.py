@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -124,6 +123,12 @@ def serve(pipe, lifeline):
 
 def run(out, n, does, scheduler=None):
     """Run a campaign, or what is left of it."""
+    with cluster.existing(scheduler) if scheduler else cluster.local(2) as client:
+        run_on(client, out, n, does)
+
+
+def run_on(client, out, n, does):
+    """Run a campaign on a cluster."""
     results = Results(out)
     results.prepare()
     todo = unfinished(specs(n, **does), ["m"], results)
@@ -132,10 +137,10 @@ def run(out, n, does, scheduler=None):
     def report(record):
         print(record.versions.get("light"), record.spec.id, record.status, flush=True)
 
-    place = cluster.existing(scheduler) if scheduler else cluster.local(2)
-    with place if todo else nullcontext() as client:
-        if todo:
-            campaign.run(client, todo, ["m"], results, report, print, Limits(hard=60))
+    def note(text):
+        print(text, flush=True)
+
+    campaign.run(client, todo, ["m"], results, report, note, Limits(hard=60))
 
 
 if __name__ == "__main__":

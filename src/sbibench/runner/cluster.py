@@ -10,7 +10,7 @@ from typing import Any
 
 import dask
 from distributed import Client, LocalCluster
-from distributed.utils import format_dashboard_link
+from distributed.utils import format_dashboard_link, silence_logging_cmgr
 
 from sbibench.core.errors import UsageError
 from sbibench.runner.process import dismiss
@@ -31,15 +31,14 @@ def local(workers: int | None = None) -> Iterator[Client]:
     Scheduler and worker are threads of this process; what computes are processes of their own, one
     for each thread of the worker.
     """
-    shown = find_spec("bokeh") is not None  # without it, dask's dashboard is an empty page
     with (
         dask.config.set(_SETTINGS),
         LocalCluster(
             n_workers=1,
             threads_per_worker=workers or os.cpu_count() or 1,
             processes=False,
-            # Any free port: a second campaign on this machine is no reason to warn anybody.
-            dashboard_address="127.0.0.1:0" if shown else None,
+            # Any free port: a second campaign on this machine is no reason for a warning.
+            dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster) as client,
@@ -62,15 +61,16 @@ def existing(address: str) -> Iterator[Client]:
     place: dict[str, Any] = {"address": address}
     if "://" not in address and Path(address).is_file():
         place = {"scheduler_file": address}
-    try:
-        client = Client(**place, timeout=_WAIT, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            f"no scheduler answers at {address} ({error}); `dask scheduler` starts one and shows "
-            "its address"
-        ) from error
-    with client:
-        yield client
+    with silence_logging_cmgr(logging.CRITICAL):
+        try:
+            client = Client(**place, timeout=_WAIT, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"no scheduler answers at {address} ({error}); `dask scheduler` starts one and "
+                "shows its address"
+            ) from error
+        with client:
+            yield client
 
 
 @contextmanager
@@ -96,12 +96,16 @@ def slurm_cluster() -> Any:
         from dask_jobqueue.slurm import SLURMCluster  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise UsageError("Slurm needs dask-jobqueue: pip install 'sbibench[slurm]'") from error
-    asked = {name: dask.config.get(f"jobqueue.slurm.{name}") for name in ("cores", "memory")}
-    cores = asked["cores"] or 1
+
+    def configured(name: str) -> Any:
+        return dask.config.get(f"jobqueue.slurm.{name}")
+
+    cores = configured("cores") or 1
     return SLURMCluster(
         cores=cores,
-        processes=dask.config.get("jobqueue.slurm.processes") or cores,
-        memory=asked["memory"] or f"{4 * cores} GiB",
+        processes=configured("processes") or cores,
+        memory=configured("memory") or f"{4 * cores} GiB",
+        scheduler_options={"dashboard_address": ":0"} | configured("scheduler-options"),
         silence_logs=logging.CRITICAL,
     )
 
@@ -109,6 +113,8 @@ def slurm_cluster() -> Any:
 def dashboard(client: Client) -> str | None:
     """Return the address at which a campaign can be watched, or None if there is none."""
     cluster = client.cluster
+    if cluster and not find_spec("bokeh"):
+        return None  # dask's page is empty
     if isinstance(cluster, LocalCluster):
         port = cluster.scheduler_info["services"].get("dashboard")
         return format_dashboard_link("127.0.0.1", port) if port else None
