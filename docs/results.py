@@ -42,11 +42,9 @@ def page() -> str:
             text += f"| {task} | {' | '.join(row)} |\n"
         text += "\n"
     bold = cells.filter(pl.col("difference") > WORSE)
-    text += (
-        f"{cells['n'].sum()} runs are done. {verdict(cells)}. Above by more than {WORSE}: "
-        f"{len(bold)} cells, {len(bold.filter(pl.col('verdict') != 'worse'))} of them within two "
-        "standard errors.\n"
-    )
+    within = len(bold.filter(pl.col("verdict") != "worse"))
+    above = f"{len(bold)} of these, {within} within two standard errors" if len(bold) else "none"
+    text += f"{cells['n'].sum()} runs are done. {verdict(cells)}. Above by more than {WORSE}: {above}.\n"
     return text
 
 
