@@ -44,7 +44,8 @@ def page() -> str:
     bold = cells.filter(pl.col("difference") > WORSE)
     within = len(bold.filter(pl.col("verdict") != "worse"))
     above = f"{len(bold)} of these, {within} within two standard errors" if len(bold) else "none"
-    text += f"{cells['n'].sum()} runs are done. {verdict(cells)}. Above by more than {WORSE}: {above}.\n"
+    text += f"{cells['n'].sum()} runs are done. {verdict(cells)}. "
+    text += f"Above by more than {WORSE}: {above}.\n"
     return text
 
 
