@@ -61,6 +61,14 @@ PAIRS = {
     "d10 scale 1.05": (normal(10, 0, 1.05), normal(10)),
     "d10 tails": (mixture(np.zeros((2, 10)), [0.8, 1.2]), normal(10)),
     "d10 two modes": (mixture([[-1.2], [1.2]], d=10), normal(10)),
+    "d5 ring": (
+        mixture(ring(6, 3), 0.7, [1 / 4, 1 / 12] * 3, d=5),
+        mixture(ring(6, 3), 0.7, d=5),
+    ),
+    "d10 four modes": (
+        mixture(ring(4, 2.5), 1, [0.3, 0.2] * 2, d=10),
+        mixture(ring(4, 2.5), 1, d=10),
+    ),
 }
 
 
