@@ -1,6 +1,5 @@
 """`sbibench suite`: plan and run many runs described by one file."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from rich.table import Table
 
 from sbibench.cli.console import Directory, Json, err, out, print_json
 from sbibench.cli.engine import HERE, Where, carry_out
+from sbibench.core.cores import cores
 from sbibench.core.errors import UsageError
 from sbibench.report.summary import summary
 from sbibench.report.terminal import benchmark_table, failure_table
@@ -32,7 +32,7 @@ def suite_plan(
     file: Path,
     *,
     part: Chosen = ALL,
-    workers: int = os.cpu_count() or 1,
+    workers: int | None = None,
     directory: Directory = Path("results"),
     as_json: Json = False,
 ) -> None:
@@ -45,6 +45,7 @@ def suite_plan(
     workers
         Processes that the time is estimated for; by default one per core.
     """
+    workers = cores() if workers is None else workers
     if workers < 1:
         raise UsageError(f"--workers is 1 or more, not {workers}")
     plan = load_suite(file)

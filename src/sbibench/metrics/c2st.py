@@ -6,7 +6,6 @@ Adam on batches of 200, shuffled every epoch, an L2 penalty of the weights, and 
 training loss has stopped falling.
 """
 
-import os
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ import numpy as np
 import scipy.stats
 from jaxtyping import Bool, Float32, PRNGKeyArray
 
+from sbibench.core.cores import cores
 from sbibench.core.errors import SbibenchError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.metric import Estimate, Evidence, checked_pair
@@ -124,7 +124,7 @@ def c2st(
         Where training ends that has not stopped by itself.
     threads
         How many folds are trained at the same time; by default one on each core that the process
-        may use. The value does not depend on it.
+        may use, or OMP_NUM_THREADS. The value does not depend on it.
 
     Returns
     -------
@@ -178,13 +178,6 @@ def judged(found: Sequence[Fold]) -> Estimate:
         auc=auc,
         p_value=float(scipy.stats.norm.sf((auc - 0.5) / deviation)),
     )
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True, kw_only=True)

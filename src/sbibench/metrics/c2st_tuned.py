@@ -16,6 +16,7 @@ from jaxtyping import Float32, Float64, Int, PRNGKeyArray
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from sbibench.core.cores import cores
 from sbibench.core.errors import UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.metric import Estimate, Evidence, checked_pair
@@ -88,7 +89,7 @@ def held_out_log_odds(
 
     folds = int(fold.max()) + 1
     log_odds = np.empty(len(fold))
-    with ThreadPoolExecutor(folds) as pool:
+    with ThreadPoolExecutor(min(folds, cores())) as pool:
         for k, odds in enumerate(pool.map(one, range(folds), jax.random.split(key, folds))):
             log_odds[fold == k] = odds
     return log_odds

@@ -22,6 +22,10 @@ NAMES = {
 """What the published tables call the algorithms that a run without a label is of."""
 
 
+_SAME = ("settings", "samples", "share_fit", "task_version")
+"""What is the same in the runs of a cell; the same label with other settings is another cell."""
+
+
 def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> pl.DataFrame:
     """Return ours, theirs and the difference in every cell that both have.
 
@@ -56,7 +60,7 @@ def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> p
     ours = (
         runs.filter((pl.col("status") == "done") & pl.col(f"metric.{metric}").is_not_null())
         .with_columns(pl.col("label").replace(NAMES))
-        .group_by("task", "label", "budget")
+        .group_by("task", "label", "budget", *_SAME)
         .agg(pl.len().alias("n"), pl.col(f"metric.{metric}").mean().alias("ours"))
     )
     theirs = others.select(
@@ -81,7 +85,7 @@ def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> p
             .otherwise(pl.lit("equal"))
             .alias("verdict"),
         )
-        .drop("n_theirs")
+        .drop("n_theirs", *_SAME)
         .sort("task", "budget", "label")
     )
 

@@ -43,7 +43,7 @@ def benchmark_table(cells: pl.DataFrame) -> Table:
         for metric in metrics:
             mean, sd, error = (row.get(f"{metric}{part}") for part in ("", ".sd", ".error"))
             text = _c2st(mean) if metric == "c2st" else "-" if mean is None else f"{mean:.2g}"
-            text += f" ± {sd:.3f}" if sd is not None else ""
+            text += "" if sd is None else f" ± {sd:.3f}" if metric == "c2st" else f" ± {sd:.1g}"
             values.append(text + (f" ({error:.1g})" if error is not None else ""))
         shown.add_row(
             escape(row["task"]) if row["task"] != before else "",

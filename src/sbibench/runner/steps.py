@@ -56,7 +56,7 @@ def steps(
                 if keep and not fit.failure:
                     keep(fit.posterior)
             announce("sample")
-            record, samples = ask(fit, work.spec)
+            record, samples = ask(fit, work.spec, metrics)
             yield record, samples
         for metric in lacking(record, metrics):
             announce("metrics")
