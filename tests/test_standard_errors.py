@@ -44,10 +44,10 @@ def keys(n):
     return enumerate(jax.random.split(jax.random.key(0), n))
 
 
-@pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (0.2, 1.0), (0.6, 1.4)])
+@pytest.mark.parametrize(("shift", "scale"), [(0.0, 1.0), (0.6, 1.4)])
 @pytest.mark.parametrize("metric", PAIRS)
 def test_of_two_sets(metric, shift, scale):
-    values = [metric(key, *sets(i, 120, 180, 2, shift, scale)) for i, key in keys(60)]
+    values = [metric(key, *sets(i, 120, 180, 2, shift, scale)) for i, key in keys(50)]
     assert 1 / FACTOR < ratio(values) < FACTOR
 
 
@@ -93,10 +93,9 @@ def p_values(metric, n, m, d, repeats, shift=0.0):
     ("metric", "n", "m", "d", "repeats"),
     [
         (mmd, 60, 60, 1, 100),
-        (mmd, 300, 130, 2, 100),  # groups of two rows
-        (energy_distance, 60, 90, 2, 100),
+        (mmd, 300, 130, 2, 60),  # groups of several rows
         (ksd, 100, 1, 1, 100),
-        (ksd, 300, 1, 3, 100),
+        (ksd, 250, 1, 3, 60),
     ],
 )
 def test_p_values_of_equal_distributions_are_uniform(metric, n, m, d, repeats):
@@ -117,7 +116,7 @@ def test_p_values_of_equal_distributions_are_uniform(metric, n, m, d, repeats):
     ],
 )
 def test_p_values_of_larger_sets_are_uniform(metric, n, m, d):
-    found = p_values(metric, n, m, d, 200)
+    found = p_values(metric, n, m, d, 150)
     assert kstest(found, "uniform").pvalue > 0.01
     assert 0.01 < np.mean(found <= 0.05) < 0.1
 
@@ -127,8 +126,8 @@ def test_p_values_of_larger_sets_are_uniform(metric, n, m, d):
     [(mmd, 150, 150), (mmd, 1200, 70), (energy_distance, 150, 150), (ksd, 150, 1)],
 )
 def test_p_values_of_a_shift_are_small(metric, n, m):
-    assert np.median(p_values(metric, n, m, 2, 15, shift=0.5)) <= 0.003
-    assert p_values(metric, n, m, 2, 5, shift=1.5).max() == 0.001
+    assert np.median(p_values(metric, n, m, 2, 9, shift=0.5)) <= 0.003
+    assert p_values(metric, n, m, 2, 3, shift=1.5).max() == 0.001
 
 
 @pytest.mark.parametrize("metric", [mmd, energy_distance])

@@ -32,7 +32,7 @@ FEW = 20
 """Groups that the smaller of two sets is cut into, if it has as many rows."""
 
 TIE = 1e-9
-"""Statistics nearer than this, in units of the mean of |h|, are equal but for rounding."""
+"""Statistics nearer than this, in root mean squares of h, are equal but for rounding."""
 
 
 def one_sample(key: PRNGKeyArray, kernel: Kernel, fixed: object, rows: object) -> Estimate:
@@ -52,11 +52,10 @@ def one_sample(key: PRNGKeyArray, kernel: Kernel, fixed: object, rows: object) -
     -------
     Estimate
         The mean and its standard error; `p_value` of a mean above 0, by the wild bootstrap with
-        one sign for each group of rows (Chwialkowski et al. 2016,
-        arXiv:1602.02964).
+        one sign for each group of rows (Chwialkowski et al. 2016, arXiv:1602.02964).
     """
     n = len(jax.tree.leaves(rows)[0])
-    labels = np.minimum(np.arange(n) // max(1, n // GROUPS), GROUPS - 1)
+    labels = np.arange(n) * min(n, GROUPS) // n
     sums = pair_sums(kernel, fixed, [rows], [labels])
     pairs = n * (n - 1)
     mean = _finite(sums.groups.sum() / pairs)
