@@ -33,7 +33,7 @@ def of_samples(metric, key, x):
 
 
 def ratio(values):
-    """Return the root mean square of stated errors over the standard deviation of values."""
+    """Return the root mean square of the stated errors over the deviation of the values."""
     stated = np.sqrt(np.mean([v.error**2 for v in values]))
     found = stated / np.std(values, ddof=1)
     print(f"{found:.2f}")
@@ -128,6 +128,15 @@ def test_p_values_of_larger_sets_are_uniform(metric, n, m, d):
 def test_p_values_of_a_shift_are_small(metric, n, m):
     assert np.median(p_values(metric, n, m, 2, 9, shift=0.5)) <= 0.003
     assert p_values(metric, n, m, 2, 3, shift=1.5).max() == 0.001
+
+
+@pytest.mark.parametrize("metric", PAIRS)
+def test_rows_that_are_in_both_sets_bring_them_nearer(metric):
+    a, b = sets(2, 100, 120, 2, 1.0, 2.0)
+    shared = np.concatenate([a[:50], b[:50]])
+    one, other = metric(jax.random.key(0), a, b), metric(jax.random.key(0), shared, b)
+    assert other < one
+    assert 0 < other.error < 1
 
 
 @pytest.mark.parametrize("metric", [mmd, energy_distance])
