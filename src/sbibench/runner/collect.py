@@ -158,13 +158,14 @@ def judgeable(drawn: Any, n: int, draws: int, task: Task) -> np.ndarray:
     SbibenchError
         If some are not finite.
     """
-    drawn, shape = np.asarray(drawn), (n, draws, task.d)
-    if drawn.shape != shape:
+    rows: np.ndarray = np.asarray(drawn)
+    shape = (n, draws, task.d)
+    if rows.shape != shape:
         raise UsageError(
-            f"the posterior returned draws of shape {drawn.shape}, not {shape}: is it one of "
+            f"the posterior returned draws of shape {rows.shape}, not {shape}: is it one of "
             f"{task.name}?"
         )
-    flat = drawn.reshape(-1, task.d)
+    flat = rows.reshape(-1, task.d)
     bad = int((~np.isfinite(flat).all(1)).sum())
     if bad:
         raise SbibenchError(f"{bad} of {len(flat)} draws are not finite")
@@ -172,7 +173,7 @@ def judgeable(drawn: Any, n: int, draws: int, task: Task) -> np.ndarray:
         raise UsageError(
             f"draws lie outside the prior of {task.name}: is the posterior one of another task?"
         )
-    return drawn
+    return rows
 
 
 def _too_few(
