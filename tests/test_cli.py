@@ -23,6 +23,7 @@ def call(capsys, *arguments):
         ("tasks", registry.TASKS),
         ("algorithms", registry.ALGORITHMS),
         ("metrics", registry.METRICS),
+        ("checks", registry.CHECKS),
     ],
 )
 def test_lists(capsys, command, kind):

@@ -7,7 +7,7 @@ import sbibench as sb
 from sbibench.core import registry
 from sbibench.core.errors import UsageError
 
-KINDS = (registry.TASKS, registry.ALGORITHMS, registry.METRICS)
+KINDS = (registry.TASKS, registry.ALGORITHMS, registry.METRICS, registry.CHECKS)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.what)
@@ -21,8 +21,9 @@ def test_every_name_is_a_file_with_its_object_and_a_description(kind):
 def test_listing_imports_neither_jax_nor_what_it_lists():
     code = (
         "import sys; from sbibench.core import registry as r; "
-        "[k.describe(n) for k in (r.TASKS, r.ALGORITHMS, r.METRICS) for n in k.names()]; "
-        "parts = ('jax', 'numpyro', 'sbibench.tasks', 'sbibench.metrics'); "
+        "kinds = (r.TASKS, r.ALGORITHMS, r.METRICS, r.CHECKS); "
+        "[k.describe(n) for k in kinds for n in k.names()]; "
+        "parts = ('jax', 'numpyro', *(k.folder for k in kinds)); "
         "bad = [m for m in sys.modules if m.startswith(parts)]; "
         "sys.exit(', '.join(bad) or 0)"
     )
@@ -64,6 +65,8 @@ def test_the_public_face():
     assert sb.get_algorithm("npe").flow.transforms == 5
     assert callable(sb.metrics.c2st)
     assert sb.get_metric("mmd").needs
+    assert callable(sb.calibration.sbc)
+    assert sb.get_check("tarp").needs
     with pytest.raises(AttributeError):
         sb.nothing  # noqa: B018
 

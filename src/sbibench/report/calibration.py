@@ -59,12 +59,15 @@ def calibration(
         charts.append(alt.hconcat(*large, spacing=45))
     if not charts:
         raise UsageError("there is nothing to draw: none of these checks has a chart")
-    chart: alt.VConcatChart = (
-        alt.vconcat(*charts, spacing=40)
-        .properties(title=alt.TitleParams(title, anchor="start", fontSize=17, offset=20))
-        .configure_axis(grid=False)
-        .configure_title(fontSize=13, subtitleFontSize=11, subtitleColor=TRUTH)
-        .configure_view(stroke=None)
+    chart: alt.VConcatChart = alt.vconcat(
+        *charts,
+        spacing=40,
+        title={"text": title, "anchor": "start", "fontSize": 17, "offset": 20},
+        config={
+            "axis": {"grid": False},
+            "title": {"fontSize": 13, "subtitleFontSize": 11, "subtitleColor": TRUTH},
+            "view": {"stroke": None},
+        },
     )
     return chart
 
@@ -113,9 +116,8 @@ def _section(
     """Return a panel for each parameter, in rows under a title."""
     cells = [panel(finding.arrays, i, name, first=i % ACROSS == 0) for i, name in enumerate(names)]
     rows = [alt.hconcat(*cells[i : i + ACROSS], spacing=12) for i in range(0, len(cells), ACROSS)]
-    return alt.vconcat(*rows, spacing=12).properties(
-        title=alt.TitleParams(title, subtitle=list(below), anchor="start", offset=10)
-    )
+    heading = {"text": title, "subtitle": list(below), "anchor": "start", "offset": 10}
+    return alt.vconcat(*rows, spacing=12, title=heading)
 
 
 def _verdict(finding: Finding) -> str:

@@ -13,19 +13,37 @@ SMALL, LARGE = 140, 230
 """Widths of the panel of a parameter and of others, in pixels."""
 
 LINE, OUTSIDE = COLOURS[:2]
-DASHES = [4, 3]
+NULL = "#AAAAAA"
+DASHED = {"color": TRUTH, "strokeDash": [4, 3], "strokeWidth": 1}
+BARS = {"opacity": 0.7, "stroke": "white", "strokeWidth": 0.5}
 
 Arrays = Mapping[str, np.ndarray]
 
 
+# Axes, marks and titles are dicts: altair's own classes have a hundred empty fields each, which are
+# copied whenever charts are put together (4 s in place of 0.7 for two parameters).
+
+
 def _x(title: str | None, low: float = 0.0, high: float = 1.0) -> Any:
-    axis = alt.Axis(values=[low, (low + high) / 2, high], title=title)
-    return alt.X("x:Q", axis=axis, scale=alt.Scale(domain=[low, high], nice=False))
+    axis = {"values": [low, (low + high) / 2, high], "title": title}
+    return alt.X("x:Q", axis=axis, scale={"domain": [low, high], "nice": False})
 
 
 def _y(title: str | None, low: float, high: float) -> Any:
-    scale = alt.Scale(domain=[low, high], nice=False)
-    return alt.Y("y:Q", title=title, scale=scale, axis=alt.Axis(tickCount=4))
+    scale = {"domain": [low, high], "nice": False}
+    return alt.Y("y:Q", title=title, scale=scale, axis={"tickCount": 4})
+
+
+def _marks(
+    data: pl.DataFrame, kind: str, *channels: Any, look: Mapping[str, Any], **ends: str
+) -> Any:
+    """Return marks of this kind at the channels; `ends` are x2 and y2."""
+    mark: Any = {"type": kind, **look}
+    return alt.Chart(data, mark=mark).encode(*channels, **ends)
+
+
+def _panel(layers: list[Any], width: int, height: int, title: Mapping[str, Any]) -> Any:
+    return alt.layer(*layers, width=width, height=height, title=title)
 
 
 def ranks(arrays: Arrays, i: int, name: str, *, first: bool) -> Any:
@@ -41,18 +59,15 @@ def ranks(arrays: Arrays, i: int, name: str, *, first: bool) -> Any:
     inside = pl.col("y").is_between(float(low), float(high))
     band = pl.DataFrame({"x": [0.0], "right": [1.0], "y": [float(low)], "high": [float(high)]})
     expected = float(counts[:, i].sum()) / bins
-    line = pl.DataFrame({"x": [0.0, 1.0], "y": [expected, expected]})
     layers = [
-        alt.Chart(band).mark_rect(color=BAND).encode(x, y, x2="right", y2="high"),
+        _marks(band, "rect", x, y, look={"color": BAND}, x2="right", y2="high"),
         *(
-            alt.Chart(data)
-            .mark_rect(color=colour, opacity=0.7, stroke="white", strokeWidth=0.5)
-            .encode(x, y, x2="right", y2="zero")
+            _marks(data, "rect", x, y, look=BARS | {"color": colour}, x2="right", y2="zero")
             for data, colour in ((bars.filter(inside), LINE), (bars.filter(~inside), OUTSIDE))
         ),
-        alt.Chart(line).mark_line(color=TRUTH, strokeDash=DASHES, strokeWidth=1).encode(x, y),
+        _marks(pl.DataFrame({"x": [0.0, 1.0], "y": [expected] * 2}), "line", x, y, look=DASHED),
     ]
-    return alt.layer(*layers).properties(width=SMALL, height=100, title=_plain(name))
+    return _panel(layers, SMALL, 100, _plain(name))
 
 
 def difference(arrays: Arrays, i: int, name: str, *, first: bool) -> Any:
@@ -61,13 +76,9 @@ def difference(arrays: Arrays, i: int, name: str, *, first: bool) -> Any:
         np.asarray(arrays[a], float) for a in ("ecdf_at", "ecdf_low", "ecdf_high", "ecdf_above")
     )
     most = 1.1 * max(float(np.abs(above).max()), float(high.max()), float(-low.min()))
-    return _banded(
-        at,
-        (low, above[:, i], high),
-        (0.0, 0.0),
-        _x("rank of the truth"),
-        _y("ECDF − diagonal" if first else None, -most, most),
-    ).properties(width=SMALL, height=100, title=_plain(name))
+    x, y = _x("rank of the truth"), _y("ECDF − diagonal" if first else None, -most, most)
+    layers = _banded(at, (low, above[:, i], high), (0.0, 0.0), x, y)
+    return _panel(layers, SMALL, 100, _plain(name))
 
 
 def curve(arrays: Arrays, key: str, title: str, inside: str, below: list[str]) -> Any:
@@ -75,13 +86,9 @@ def curve(arrays: Arrays, key: str, title: str, inside: str, below: list[str]) -
     at, low, high, values = (
         np.asarray(arrays[a], float) for a in (f"{key}_at", f"{key}_low", f"{key}_high", key)
     )
-    return _banded(
-        at,
-        (low, values, high),
-        (0.0, 1.0),
-        _x(f"share of draws inside the {inside}"),
-        _y("share of truths inside", 0, 1),
-    ).properties(width=LARGE, height=LARGE, title=_titled(title, below))
+    x, y = _x(f"share of draws inside the {inside}"), _y("share of truths inside", 0, 1)
+    layers = _banded(at, (low, values, high), (0.0, 1.0), x, y)
+    return _panel(layers, LARGE, LARGE, _titled(title, below))
 
 
 def _banded(
@@ -90,22 +97,22 @@ def _banded(
     ends: tuple[float, float],
     x: Any,
     y: Any,
-) -> Any:
+) -> list[Any]:
     """Return a line in its band, from 0 to 1; where it is outside it is drawn in another colour."""
     low, values, high = (np.concatenate([ends[:1], a, ends[1:]]) for a in lines)
-    frame = pl.DataFrame(
-        {"x": np.concatenate([[0.0], at, [1.0]]), "low": low, "y": values, "high": high}
-    )
-    band = frame.select("x", pl.col("low").alias("y"), "high")
+    xs = np.concatenate([[0.0], at, [1.0]])
+    line = pl.DataFrame({"x": xs, "y": values})
     # Bands are counts of pairs: what lies on their edge is inside.
-    out = (pl.col("y") < pl.col("low") - 1e-9) | (pl.col("y") > pl.col("high") + 1e-9)
-    right = pl.DataFrame({"x": [0.0, 1.0], "y": list(ends)})
-    return alt.layer(
-        alt.Chart(band).mark_area(color=BAND).encode(x, y, y2="high"),
-        alt.Chart(right).mark_line(color=TRUTH, strokeDash=DASHES, strokeWidth=1).encode(x, y),
-        alt.Chart(frame).mark_line(color=LINE, strokeWidth=2).encode(x, y),
-        alt.Chart(frame.filter(out)).mark_circle(color=OUTSIDE, size=22, opacity=1).encode(x, y),
-    )
+    out = line.filter((values < low - 1e-9) | (values > high + 1e-9))
+    return [
+        _marks(
+            pl.DataFrame({"x": xs, "y": low, "high": high}),
+            "area", x, y, look={"color": BAND}, y2="high",
+        ),
+        _marks(pl.DataFrame({"x": [0.0, 1.0], "y": list(ends)}), "line", x, y, look=DASHED),
+        _marks(line, "line", x, y, look={"color": LINE, "strokeWidth": 2}),
+        _marks(out, "circle", x, y, look={"color": OUTSIDE, "size": 22, "opacity": 1}),
+    ]  # fmt: skip
 
 
 def null(arrays: Arrays, title: str, below: list[str]) -> Any:
@@ -113,47 +120,41 @@ def null(arrays: Arrays, title: str, below: list[str]) -> Any:
     values, statistic = np.asarray(arrays["null"], float), float(arrays["null_statistic"])
     top = 1.08 * max(float(values.max()), statistic)
     edges = np.linspace(0, top, 41)
-    counts = np.histogram(values, edges)[0]
-    bars = pl.DataFrame({"x": edges[:-1], "right": edges[1:], "y": counts, "zero": 0})
-    scale = alt.Scale(domain=[0, top], nice=False)
-    x = alt.X("x:Q", title="L-C2ST statistic", scale=scale, axis=alt.Axis(tickCount=4))
+    counts = np.histogram(values, edges)[0].astype(float)
+    bars = pl.DataFrame({"x": edges[:-1], "right": edges[1:], "y": counts, "zero": 0.0})
+    scale = {"domain": [0, top], "nice": False}
+    x = alt.X("x:Q", title="L-C2ST statistic", scale=scale, axis={"tickCount": 4})
     y = _y("permutations", 0, 1.1 * float(counts.max()))
     rule = pl.DataFrame({"x": [statistic]})
-    return alt.layer(
-        alt.Chart(bars)
-        .mark_rect(color="#AAAAAA", stroke="white", strokeWidth=0.5)
-        .encode(x, y, x2="right", y2="zero"),
-        alt.Chart(rule).mark_rule(color=LINE, strokeWidth=2.5).encode(x),
-    ).properties(width=LARGE, height=LARGE, title=_titled(title, below))
+    layers = [
+        _marks(bars, "rect", x, y, look=BARS | {"color": NULL}, x2="right", y2="zero"),
+        _marks(rule, "rule", x, look={"color": LINE, "strokeWidth": 2.5}),
+    ]
+    return _panel(layers, LARGE, LARGE, _titled(title, below))
 
 
 def contraction(arrays: Arrays, names: tuple[str, ...], title: str, below: list[str]) -> Any:
     """Return the contraction of each parameter with its error."""
     found, error = (np.asarray(arrays[a], float) for a in ("contraction", "contraction_error"))
-    frame = pl.DataFrame(
-        {
-            "name": list(names),
-            "x": found,
-            "low": found - 3 * error,
-            "high": found + 3 * error,
-        }
-    )
-    low = min(0.0, 1.1 * float((found - 3 * error).min()))
-    x = alt.X("x:Q", title="contraction ± 3 standard errors", scale=alt.Scale(domain=[low, 1]))
+    low, high = found - 3 * error, found + 3 * error
+    least = min(0.0, 1.1 * float(low.min()))
+    x = alt.X("x:Q", title="contraction ± 3 standard errors", scale={"domain": [least, 1]})
     y = alt.Y("name:N", title=None, sort=list(names))
-    zero = pl.DataFrame({"x": [0.0]})
-    return alt.layer(
-        alt.Chart(zero).mark_rule(color=TRUTH, strokeDash=DASHES).encode(x),
-        alt.Chart(frame)
-        .mark_rule(color=LINE, strokeWidth=2)
-        .encode(alt.X("low:Q", title="", scale=alt.Scale(domain=[low, 1])), y, x2="high"),
-        alt.Chart(frame).mark_circle(color=LINE, size=50, opacity=1).encode(x, y),
-    ).properties(width=LARGE, height=LARGE, title=_titled(title, below))
+    ranges = pl.DataFrame({"name": list(names), "x": low, "high": high})
+    layers = [
+        _marks(pl.DataFrame({"x": [0.0]}), "rule", x, look=DASHED),
+        _marks(ranges, "rule", x, y, look={"color": LINE, "strokeWidth": 2}, x2="high"),
+        _marks(
+            pl.DataFrame({"name": list(names), "x": found}),
+            "circle", x, y, look={"color": LINE, "size": 50, "opacity": 1},
+        ),
+    ]  # fmt: skip
+    return _panel(layers, LARGE, LARGE, _titled(title, below))
 
 
-def _plain(name: str) -> alt.TitleParams:
-    return alt.TitleParams(name, fontWeight="normal", fontSize=11, offset=4)
+def _plain(name: str) -> dict[str, Any]:
+    return {"text": name, "fontWeight": "normal", "fontSize": 11, "offset": 4}
 
 
-def _titled(title: str, below: list[str]) -> alt.TitleParams:
-    return alt.TitleParams(title, subtitle=below, anchor="start", offset=8)
+def _titled(title: str, below: list[str]) -> dict[str, Any]:
+    return {"text": title, "subtitle": below, "anchor": "start", "offset": 8}
