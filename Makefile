@@ -26,4 +26,4 @@ lint: $(VENV)/done
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf $(VENV) results
+	rm -rf $(VENV) results/quick

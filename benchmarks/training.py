@@ -43,7 +43,7 @@ def milliseconds(d: int) -> tuple[float, float]:
     xs = (thetas + rng.normal(size=thetas.shape)).astype(np.float32)
     flow = Flow(SplineFlow(), d, d)
     params = flow.init(jax.random.key(0), thetas, xs)
-    init, run, _ = _programs(flow.loss, Training())
+    init, run, *_ = _programs(flow.loss, Training())
     state = init(params[0])
     steps, chunk, _ = next(_chunks(np.arange(10_000), 200, (thetas, xs)))
     times = []

@@ -152,7 +152,10 @@ def test_one_parameter_one_datum_and_a_constant_column(name, toy_task, key):
         observations=np.array([[0.65, 3.0]]),
         thetas_true=np.array([[0.6]]),
     )
-    samples = algorithm(name).fit(key, task.problem(1, budget(name))).sample(key, 500)
+    posterior = algorithm(name).fit(key, task.problem(1, budget(name)))
+    samples = posterior.sample(key, 500)
+    if name != "sl":  # which has no set of simulations, but one at each step
+        assert posterior.info["constant_columns"] == "1"
     assert samples.shape == (500, 1)
     assert (samples >= 0).all()
     assert (samples.astype(float) <= 0.7).all()

@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 import scipy.stats
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 from sklearn.neural_network import MLPClassifier
 
 from sbibench.core.errors import UsageError
-from sbibench.inference.classifier import fit as train
-from sbibench.inference.classifier import initial, permutation
+from sbibench.inference.classifier import (
+    advance,
+    initial,
+    logits,
+    loss_and_gradient,
+    permutation,
+    start,
+)
+from sbibench.inference.two_samples import area
 from sbibench.metrics import c2st
 
 module = importlib.import_module("sbibench.metrics.c2st")
@@ -88,7 +96,7 @@ def theirs(samples, reference, seed):
 
 
 def ours(samples, reference, key):
-    fits = module.cross_validate(
+    found = module.cross_validate(
         key,
         *module.standardized(samples, reference),
         folds=5,
@@ -97,7 +105,8 @@ def ours(samples, reference, key):
         threads=2,
     )
     return Outcome(
-        float(np.mean([fit.accuracy for fit in fits])), float(np.mean([fit.epochs for fit in fits]))
+        float(np.mean([fold.accuracy for fold in found])),
+        float(np.mean([fold.epochs for fold in found])),
     )
 
 
@@ -124,7 +133,7 @@ def test_a_training_is_that_of_scikit_learn_step_by_step(n, monkeypatch):
     ys = np.repeat([0, 1], n // 2)
     test = normal(rng, 500, d, 2).astype(np.float32)
     key_network, key_order = jax.random.split(KEY)
-    start = initial(key_network, (d, hidden, hidden, 1))
+    first = initial(key_network, (d, hidden, hidden, 1))
 
     def shuffle(rows, random_state):
         key = jax.random.fold_in(key_order, classifier.n_iter_)
@@ -137,18 +146,33 @@ def test_a_training_is_that_of_scikit_learn_step_by_step(n, monkeypatch):
     # Rounding to single precision grows with the number of steps.
     for epochs, tolerance in ((1, 1e-6), (2, 1e-6), (10, 1e-5), (1000, 1e-2)):
         classifier.max_iter = epochs
-        classifier.coefs_ = [np.array(w, np.float64) for w, _ in start]
-        classifier.intercepts_ = [np.array(b, np.float64) for _, b in start]
+        classifier.coefs_ = [np.array(w, np.float64) for w, _ in first]
+        classifier.intercepts_ = [np.array(b, np.float64) for _, b in first]
         classifier.best_loss_, classifier._no_improvement_count = np.inf, 0
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             classifier.fit(xs, ys)
-        held_out = test, classifier.predict(test.astype(np.float64)) == 1
-        fit = train(KEY, np.float32(xs), np.float32(ys), held_out, hidden=hidden, max_epochs=epochs)
+        fit = start(key_network, d, hidden)
+        for until in (epochs // 2, epochs):  # in two parts
+            fit = advance(fit, key_order, np.float32(xs), np.float32(ys), until)
         assert int(fit.epochs) == classifier.n_iter_
         assert float(fit.loss) == pytest.approx(classifier.loss_, rel=tolerance)
-        assert float(fit.accuracy) > 0.99
+        told = np.asarray(logits(fit.network, test)) > 0
+        assert np.mean(told == classifier.predict(test.astype(np.float64))) > 0.99
     assert 20 < classifier.n_iter_ < 1000, "the last training should have stopped by itself"
+
+
+def test_the_gradient_is_that_of_the_loss():
+    rng = np.random.default_rng(0)
+    network = start(KEY, 3, 30).network
+    x, y = rng.normal(size=(3, 50)), rng.integers(0, 2, 50)
+    batch = [np.float32(v) for v in (x, y, np.arange(50) < 40)]
+    value, gradient = loss_and_gradient(network, *batch)
+    automatic = jax.grad(lambda network: loss_and_gradient(network, *batch)[0])(network)
+    assert jax.tree.structure(gradient) == jax.tree.structure(automatic)
+    for ours, theirs in zip(jax.tree.leaves(gradient), jax.tree.leaves(automatic), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-7)
+    assert float(value) > 0.1
 
 
 def test_all_permutations_are_equally_likely():
@@ -219,11 +243,12 @@ def test_the_value_does_not_depend_on_the_units_of_the_reference():
 
 def test_every_row_is_held_out_once():
     a, b = pair(n=101)
-    fits = module.cross_validate(
-        KEY, *module.standardized(a, b), folds=4, hidden=5, max_epochs=1, threads=1
+    found = module.cross_validate(
+        KEY, *module.standardized(a, b), folds=4, hidden=40, max_epochs=1, threads=1
     )
-    right = [float(fit.accuracy) * size for fit, size in zip(fits, (51, 51, 50, 50), strict=True)]
-    np.testing.assert_allclose(right, np.round(right), atol=1e-4)
+    assert [len(fold.labels) for fold in found] == [51, 51, 50, 50]
+    assert sum(fold.labels.sum() for fold in found) == 101
+    assert len(np.unique(np.concatenate([fold.scores for fold in found]))) > 195
 
 
 @pytest.mark.parametrize("d", [1, 7])
@@ -236,10 +261,10 @@ def test_a_batch_may_be_left_over():
     # 402 rows for training: two batches of 200, and one of 2.
     a, b = pair(n=335, shift=1)
     assert len(a) * 2 * 3 // 5 == 402
-    fits = module.cross_validate(
+    found = module.cross_validate(
         KEY, *module.standardized(a, b)[:2], folds=5, hidden=20, max_epochs=300, threads=1
     )
-    assert np.mean([fit.accuracy for fit in fits]) > 0.65
+    assert np.mean([fit.accuracy for fit in found]) > 0.65
 
 
 # --- awkward input -------------------------------------------------------------------------------
@@ -315,11 +340,37 @@ def test_options_that_make_no_sense_are_refused(options):
 
 def test_nothing_in_a_training_is_double_precision():
     shape = jax.ShapeDtypeStruct
-    program = jax.make_jaxpr(lambda *a: train(*a, hidden=20, max_epochs=3))(
-        KEY,
-        shape((450, 2), np.float32),
-        shape((450,), np.float32),
-        (shape((50, 2), np.float32), shape((50,), bool)),
+    program = jax.make_jaxpr(lambda xs, ys: advance(start(KEY, 2, 20), KEY, xs, ys, 3))(
+        shape((450, 2), np.float32), shape((450,), np.float32)
     )
     assert "f32[" in str(program)
     assert "f64[" not in str(program)
+
+
+# --- what is told besides ------------------------------------------------------------------------
+
+
+def test_the_area_under_the_curve_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    scores, labels = rng.normal(size=80).round(1).astype(np.float32), rng.random(80) < 0.3
+    assert area(scores, labels) == pytest.approx(roc_auc_score(labels, scores), abs=1e-12)
+    assert area(scores, np.ones(80, bool)) == 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", [0, 0.3])
+def test_stated_errors_and_p_values_are_those_of_fresh_sets(shift):
+    found = []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        a, b = normal(rng, 250, 2, shift), normal(rng, 250, 2)
+        found.append(c2st(jax.random.key(seed), a, b))
+    ratio = np.mean([value.error for value in found]) / np.std(found)
+    p_values = np.array([value.also["p_value"] for value in found])
+    print(f"stated error / spread {ratio:.2f}; p-values below 0.05: {np.mean(p_values < 0.05):.3f}")
+    assert 0.8 < ratio < 1.5
+    if shift:
+        assert np.mean(p_values < 0.05) > 0.7
+    else:
+        assert np.mean(p_values < 0.05) < 0.1
+        assert 0.35 < p_values.mean() < 0.65

@@ -14,7 +14,7 @@ import pytest
 from sbibench.core.run import RunRecord
 from sbibench.runner.execute import execute
 from sbibench.runner.steps import steps
-from sbibench.runner.suite import Suite
+from sbibench.runner.suite_file import load as load_suite
 from sbibench.runner.todo import Work, unfinished
 from sbibench.store.results import Results
 
@@ -55,7 +55,7 @@ def outcome(results):
 def undisturbed(tmp_path_factory):
     path = tmp_path_factory.mktemp("undisturbed")
     (path / "suite.toml").write_text(TEXT)
-    plan = Suite.load(path / "suite.toml")
+    plan = load_suite(path / "suite.toml")
     results = Results(path / "out")
     for spec in plan.runs():  # in this process, one after the other
         results.write(*execute(spec, plan.metrics))
@@ -98,7 +98,7 @@ def test_a_failed_run_is_recorded_and_the_others_go_on(suite_file, tmp_path):
 
 
 def test_failures_run_again_only_on_request(suite_file, tmp_path):
-    runs = Suite.load(suite_file).runs()
+    runs = load_suite(suite_file).runs()
     results = Results(tmp_path)
     results.write(RunRecord(spec=runs[0], status="failed", reason="x"), None)
     results.write(RunRecord(spec=runs[1], status="done", reason="x"), np.zeros((1, 2)))
@@ -108,14 +108,14 @@ def test_failures_run_again_only_on_request(suite_file, tmp_path):
 
 
 def test_a_metric_that_a_record_lacks_is_computed_from_its_samples(suite_file, tmp_path):
-    spec = Suite.load(suite_file).runs()[0]
+    spec = load_suite(suite_file).runs()[0]
     results = Results(tmp_path / "out")
     results.write(*execute(spec, ["mmd"]))
     (todo,) = unfinished([spec], ["mmd", "c2st"], results)
     samples = results.samples(spec.id)
     ((record, new),) = steps([replace(todo, samples=samples)], ["mmd", "c2st"])
     assert new is None
-    assert set(record.metrics) == {"mmd", "c2st"}
+    assert {"mmd", "c2st"} <= set(record.metrics)
     assert record.metrics["mmd"] == results.read(spec.id).metrics["mmd"]
     results.update(record)
     np.testing.assert_array_equal(results.samples(spec.id), samples)

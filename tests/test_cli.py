@@ -49,7 +49,7 @@ def test_a_run_is_kept_shown_and_not_run_twice(capsys, tmp_path):
     assert record["status"] == "done"
     assert record["calls"] == 200
     assert record["spec"]["settings"]["top"] == 20
-    assert set(record["metrics"]) == {"c2st", "mmd"}
+    assert {"c2st", "mmd"} <= set(record["metrics"])
     assert {"fit", "simulate", "sample", "metrics", "compile"} <= set(record["seconds"])
     files = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*") if p.is_file()}
     assert len(files) == 2

@@ -174,9 +174,12 @@ def test_standard_errors_and_what_else_a_metric_tells_are_on_record(monkeypatch)
 
 @pytest.mark.usefixtures("theirs")
 def test_the_density_at_the_true_parameters_is_on_record():
-    record, _ = execute(spec("npe"), [])
+    record, _ = execute(spec("npe"), ["nltp"])
     assert np.isfinite(record.info["log_prob_true"])
+    assert record.metrics["nltp"] == -record.info["log_prob_true"]
     record, _ = execute(spec("prior"), [])
+    assert "log_prob_true" not in record.info
+    record, _ = execute(spec("prior"), ["nltp"])
     task = sb.get_task(record.spec.task)
     expected = float(task.prior.log_prob(task.true_parameters(record.spec.observation)))
     assert record.info["log_prob_true"] == pytest.approx(expected, rel=1e-5)

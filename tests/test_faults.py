@@ -16,7 +16,7 @@ import light
 from sbibench.cli import main
 from sbibench.core import files
 from sbibench.runner import process
-from sbibench.runner.suite import Suite
+from sbibench.runner.suite_file import load as load_suite
 from sbibench.store.results import Results
 
 QUICK = {"seconds": 0.05}
@@ -196,7 +196,7 @@ def test_a_full_disk_ends_the_campaign_in_one_line(call, results, monkeypatch, t
     assert all(results.samples(r.spec.id) is not None for r in results)
     code, _, err = call(*command)
     assert code == 0, err
-    runs = Suite.load(tmp_path / "suite.toml").runs()
+    runs = load_suite(tmp_path / "suite.toml").runs()
     outcome = light.outcome(results)
     assert [outcome[s.id] for s in runs] == [
         ("done", {"mmd": float(light.drawn(s).mean())}, light.drawn(s).tolist()) for s in runs

@@ -11,7 +11,8 @@ from sbibench.cli import main
 from sbibench.core import registry, settings
 from sbibench.core.errors import UsageError
 from sbibench.inference.toolbox import TOOLBOX
-from sbibench.runner.suite import Suite, spec
+from sbibench.runner.suite import spec
+from sbibench.runner.suite_file import load as load_suite
 
 NEURAL = {"npe", "nle", "nre", "snle", "snre", "snpe_a", "snpe_b", "snpe_c"}
 MORE = {"snpe_b": {"weights": "own"}, "snpe_c": {"combined": False}}
@@ -78,7 +79,7 @@ def test_somebody_s_own_paper_settings_lie_in_the_same_file(tmp_path, monkeypatc
 def test_a_suite_names_a_preset_and_changes_it(tmp_path):
     path = tmp_path / "suite.toml"
     path.write_text(TEXT)
-    runs = {run.label: run for run in Suite.load(path).runs()}
+    runs = {run.label: run for run in load_suite(path).runs()}
     assert set(runs) == {"npe", "npe paper", "npe paper hidden=20", "rej_abc"}
     paper = sb.get_algorithm("npe", "paper")
     assert runs["npe paper"].settings == settings.as_dict(paper)
@@ -86,7 +87,7 @@ def test_a_suite_names_a_preset_and_changes_it(tmp_path):
     assert runs["npe paper hidden=20"].settings == settings.as_dict(changed)
     path.write_text(TEXT.replace('preset = "paper"', 'preset = "papr"', 1))
     with pytest.raises(UsageError, match="did you mean 'paper'"):
-        Suite.load(path).runs()
+        load_suite(path).runs()
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
 
 
 def test_the_suite_example_loads(tmp_path):
-    from sbibench.runner.suite import Suite
+    from sbibench.runner.suite_file import load as load_suite
 
     (text,) = re.findall(r"```toml\n(.*?)```", README.read_text(), re.DOTALL)
     (tmp_path / "suite.toml").write_text(text)
-    assert len(Suite.load(tmp_path / "suite.toml").runs()) == 2 * 2 * 3 * 2
+    assert len(load_suite(tmp_path / "suite.toml").runs()) == 2 * 2 * 3 * 2
 
 
 def test_every_link_leads_to_a_file():

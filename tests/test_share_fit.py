@@ -16,7 +16,7 @@ from sbibench.core.errors import UsageError
 from sbibench.core.run import RunSpec
 from sbibench.core.simulator import Simulator
 from sbibench.runner.execute import execute, execute_together
-from sbibench.runner.suite import Suite
+from sbibench.runner.suite_file import load as load_suite
 from sbibench.runner.todo import Work, groups, unfinished
 from sbibench.store.results import Results
 
@@ -108,7 +108,7 @@ def test_what_is_fitted_for_one_observation_is_refused_before_anything_is_simula
 ):
     (tmp_path / "suite.toml").write_text(TEXT.replace("rej_abc", algorithm))
     with pytest.raises(UsageError, match=f"{algorithm} is fitted for one.*leave share_fit out"):
-        Suite.load(tmp_path / "suite.toml").runs()
+        load_suite(tmp_path / "suite.toml").runs()
     for record, samples in together(algorithm, [1, 2]).values():
         assert record.status == "failed"
         assert "leave share_fit out" in record.reason
@@ -119,7 +119,7 @@ def test_what_is_fitted_for_one_observation_is_refused_before_anything_is_simula
 def test_with_one_round_there_is_something_to_share(tmp_path):
     text = TEXT.replace('"rej_abc"', '"snpe_c"\nsettings = { rounds = 1 }')
     (tmp_path / "suite.toml").write_text(text)
-    assert all(run.share_fit for run in Suite.load(tmp_path / "suite.toml").runs())
+    assert all(run.share_fit for run in load_suite(tmp_path / "suite.toml").runs())
 
 
 def test_runs_that_differ_in_more_than_the_observation_share_nothing():
@@ -185,7 +185,7 @@ def test_each_observation_has_its_own_facts_failures_and_the_status_of_the_fit(m
 
 def test_a_campaign_does_a_fit_s_runs_as_one_and_completes_records_singly(tmp_path):
     (tmp_path / "suite.toml").write_text(TEXT.replace("[300]", "[300, 400]"))
-    runs = Suite.load(tmp_path / "suite.toml").runs()
+    runs = load_suite(tmp_path / "suite.toml").runs()
     assert {run.label for run in runs} == {"rej_abc shared fit"}
     results = Results(tmp_path / "out")
     results.write(*execute(runs[0], []))

@@ -362,3 +362,11 @@ def test_what_has_no_solution_is_invalid(name):
     )
     assert values[1] == -np.inf
     assert np.isfinite(gradients[1]).all()
+
+
+@pytest.mark.parametrize("name", ["sir", "lotka_volterra"])
+def test_simulations_from_the_prior_are_finite_so_that_no_algorithm_refuses_them(name):
+    task = registry.TASKS.get(name)
+    thetas = priors.rows(task.prior).sample(jax.random.key(5), 5000)
+    simulations = task.problem(1, 5000).simulator(jax.random.key(6), thetas)
+    assert len(simulations.accept("refuse").xs) == 5000

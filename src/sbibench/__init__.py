@@ -20,17 +20,22 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "SliceSampling", "Task", "get_algorithm", "get_metric", "get_task", "load", "metrics", "plot",
-    "reference", "slice_chains",
+    "SliceSampling", "Task", "calibration", "diagnose", "draw_pairs", "get_algorithm",
+    "get_check", "get_metric", "get_task", "load", "metrics", "plot", "reference", "refit_pairs",
+    "slice_chains",
 ]  # fmt: skip
 
 _LATER = {
     "SliceSampling": "inference.slice:SliceSampling",
     "Task": "core.task:Task",
+    "calibration": "calibration:",
+    "diagnose": "runner.diagnosis:diagnose",
+    "draw_pairs": "runner.pairs:draw_pairs",
     "load": "inference.saving:load",
     "metrics": "metrics:",
     "plot": "report.plot:",
     "reference": "reference:",
+    "refit_pairs": "runner.pairs:refit_pairs",
     "slice_chains": "inference.slice:slice_chains",
 }
 
@@ -62,3 +67,8 @@ def get_algorithm(name: str, preset: str = "default") -> "Algorithm":
 def get_metric(name: str) -> Any:
     """Return the metric of this name with its default options."""
     return registry.METRICS.get(name)()
+
+
+def get_check(name: str) -> Any:
+    """Return the calibration check of this name with its default options."""
+    return registry.CHECKS.get(name)()

@@ -23,6 +23,7 @@ from sbibench.inference.adjustment import Adjustment, adjust
 from sbibench.inference.nearest import nearest
 from sbibench.inference.particles import Particles
 from sbibench.inference.saving import Portable
+from sbibench.inference.standardize import note_constant
 from sbibench.inference.summaries import SemiAutomatic, Summaries, features, pilot
 
 
@@ -105,6 +106,7 @@ class RejABC:
             )
         compared = features(summaries, simulations.xs)
         info: Info = {"kept": kept}
+        note_constant(info, simulations.xs)
         choice = Choice(self, kept, kde_key, simulations.thetas, compared, summaries)
         particles = choice.at(problem.prior, problem.x_obs, info)
         return RejABCPosterior(choice, particles, problem.x_obs, info)

@@ -23,6 +23,7 @@ from sbibench.inference.particles import Particles
 from sbibench.inference.perturbation import Perturbation, effective_size, silverman
 from sbibench.inference.population import Population, Target, from_prior, next_epsilon, perturbed
 from sbibench.inference.saving import Portable
+from sbibench.inference.standardize import note_constant
 from sbibench.inference.summaries import Summaries, pilot
 
 
@@ -130,6 +131,9 @@ class SMCABC:
         """Return the last population and what is to be known about it."""
         population = from_prior(random.fold_in(key, 0), target, size)
         generations, stopped = 1, "budget"
+        info: Info = {}
+        if self.summaries == "none":
+            note_constant(info, population.features)
         while target.simulator.left:
             try:
                 target.deadline.check("making populations")
@@ -145,7 +149,7 @@ class SMCABC:
                 stopped = str(error)
                 break
             generations += 1
-        return population, {
+        return population, info | {
             "generations": generations,
             "epsilon": float(population.distances.max()),
             "acceptance_rate": population.acceptance,

@@ -1,6 +1,5 @@
 """What the commands that do many things share: where they are done, and what is said meanwhile."""
 
-import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from distributed import Client
 from rich.progress import Progress
 
 from sbibench.cli.console import err
+from sbibench.core.cores import cores
 from sbibench.core.errors import UsageError
 from sbibench.core.run import RunRecord
 from sbibench.runner import campaign, cluster
@@ -50,7 +50,7 @@ class Where:
             return cluster.existing(self.scheduler)
         if self.slurm:
             return cluster.slurm(self.slurm)
-        return cluster.local(min(self.workers or os.cpu_count() or 1, most))
+        return cluster.local(min(self.workers or cores(), most))
 
 
 HERE = Where()

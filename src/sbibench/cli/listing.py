@@ -1,4 +1,4 @@
-"""`sbibench tasks | algorithms | metrics`: what there is."""
+"""`sbibench tasks | algorithms | metrics | checks`: what there is."""
 
 import operator
 from typing import Any
@@ -30,6 +30,11 @@ def tasks(*, as_json: Json = False) -> None:
 def metrics(*, as_json: Json = False) -> None:
     """List the metrics."""
     _list(registry.METRICS, as_json=as_json)
+
+
+def checks(*, as_json: Json = False) -> None:
+    """List the checks of calibration, which `sbibench diagnose` makes."""
+    _list(registry.CHECKS, as_json=as_json)
 
 
 def algorithms(name: str | None = None, *, as_json: Json = False) -> None:

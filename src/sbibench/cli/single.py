@@ -1,9 +1,9 @@
 """`sbibench run`: one run, in this process."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
@@ -24,7 +24,7 @@ from sbibench.runner.todo import Work, unfinished
 from sbibench.store.results import Results
 
 
-def _algorithm_flags(
+def algorithm_flags(
     algorithm: str, tokens: Sequence[str], known: Sequence[str]
 ) -> dict[str, str | None]:
     """Return the settings in `--ALGORITHM.NAME VALUE` and `--ALGORITHM.NAME=VALUE`."""
@@ -58,6 +58,7 @@ def run(
     metric: Annotated[tuple[str, ...], Parameter(negative="")] = ("c2st", "mmd"),
     time_limit: float | None = None,
     preset: str = "default",
+    save: Path | None = None,
     directory: Directory = Path("results"),
     as_json: Json = False,
 ) -> int:
@@ -83,9 +84,13 @@ def run(
         Seconds that fitting and sampling may take.
     preset
         The settings that others change: default or paper.
+    save
+        A file for the fitted posterior, which `sb.load` and `sbibench diagnose` read; a run that is
+        recorded already is fitted again for it.
     """
     known = ["--budget", "--observation", "--seed", "--samples", "--metric", "--time-limit"]
-    values = _algorithm_flags(algorithm, tokens, [*known, "--preset", "--out", "--json"])
+    known += ["--preset", "--save", "--out", "--json"]
+    values = algorithm_flags(algorithm, tokens, known)
     run_spec = spec(
         task, algorithm, values, budget, observation, seed, samples, preset=preset, text=True
     )
@@ -93,10 +98,17 @@ def run(
         registry.METRICS.get(name)
     limits = Limits(time_limit)
     store = Results(directory)
+    posteriors: list[Any] = []
     for work in unfinished([run_spec], metric, store, retry=True):
-        _run_here(work, metric, limits, store)
+        _run_here(work, metric, limits, store, posteriors.append)
     record = store.read(run_spec.id)
     assert record is not None
+    if save and not posteriors and record.status == "done":
+        keep_compiled_programs()
+        for _ in steps([Work(run_spec)], (), time_limit, keep=posteriors.append):
+            pass
+    if save and posteriors:
+        _save(posteriors[0], algorithm, save)
     if as_json:
         print_json(msgspec.to_builtins(record))
     else:
@@ -104,7 +116,16 @@ def run(
     return 0 if record.status == "done" else 1
 
 
-def _run_here(work: Work, metric: Sequence[str], limits: Limits, store: Results) -> None:
+def _save(posterior: Any, algorithm: str, path: Path) -> None:
+    if not hasattr(posterior, "save"):
+        raise UsageError(f"posteriors of {algorithm} can't be saved: they have no method `save`")
+    posterior.save(path)
+    err.print(f"the posterior is in {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _run_here(
+    work: Work, metric: Sequence[str], limits: Limits, store: Results, keep: Callable[[Any], None]
+) -> None:
     keep_compiled_programs()
     store.prepare()
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bars:
@@ -116,7 +137,7 @@ def _run_here(work: Work, metric: Sequence[str], limits: Limits, store: Results)
         samples = store.samples(work.spec.id) if work.record else None
         known = samples is not None
         work = replace(work, record=work.record if known else None, samples=samples)
-        for record, drawn in steps([work], metric, limits.time, progress):
+        for record, drawn in steps([work], metric, limits.time, progress, keep=keep):
             if known:
                 store.update(record)
             else:

@@ -1,6 +1,6 @@
 """What a metric is, the evidence that it judges, and its value."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -63,6 +63,20 @@ class Metric(Protocol):
         An `Estimate` where there is a standard error, or more that is worth telling.
         """
         ...
+
+
+def present(evidence: Evidence, needs: Sequence[str]) -> list[Any]:
+    """Return these fields of the evidence.
+
+    Raises
+    ------
+    UsageError
+        If one of them is None.
+    """
+    missing = [name for name in needs if getattr(evidence, name) is None]
+    if missing:
+        raise UsageError(f"this metric needs {', '.join(missing)} in the evidence")
+    return [getattr(evidence, name) for name in needs]
 
 
 def checked(samples: Any, what: str, at_least: int = 1) -> np.ndarray:

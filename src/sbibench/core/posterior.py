@@ -16,7 +16,9 @@ Info = dict[str, float | int | str | bool]
 class Posterior(Protocol):
     """Samples of an approximate posterior, by default at the x_obs that it was fitted for.
 
-    A posterior that knows its density has `log_prob(thetas, x=None) -> [n]` as well.
+    A posterior that knows its density has `log_prob(thetas, x=None) -> [n]` as well. One that is
+    faster at many x together than at one after the other has `sample_each(key, n, xs) -> [N, n, d]`
+    and `log_prob_each(thetas, xs) -> [N, n]`.
     """
 
     amortized: bool

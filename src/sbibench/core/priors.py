@@ -10,7 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
-from numpyro.distributions import Distribution
+from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.transforms import biject_to
 
 from sbibench.core.blocks import map_rows
@@ -31,6 +31,11 @@ def check_prior(prior: Distribution) -> None:
 def inside(prior: Distribution, theta: Float[Array, " d"]) -> Bool[Array, ""]:
     """Return whether θ [d] lies in the prior's support; pure JAX."""
     return jnp.asarray(prior.support(theta))
+
+
+def unbounded(prior: Distribution) -> bool:
+    """Return whether the prior's support is all of R^d."""
+    return bool(prior.support == constraints.real_vector)
 
 
 def log_prob(prior: Distribution, theta: Float[Array, " d"]) -> Float[Array, ""]:

@@ -1,8 +1,8 @@
-"""Tasks, algorithms and metrics by name: one file each, and the file's name is the name.
+"""Tasks, algorithms, metrics and checks by name: one file each, and the file's name is the name.
 
 Listing a kind imports nothing; getting one imports its module alone. Packages from outside add
 theirs through the entry point groups `sbibench.tasks`, `sbibench.algorithms`, `sbibench.metrics`,
-and anybody's own object is reached as `module:name`.
+`sbibench.calibration`, and anybody's own object is reached as `module:name`.
 """
 
 import ast
@@ -89,7 +89,7 @@ class Kind:
 
     def _checked(self, name: str, found: Any) -> Any:
         """Return what somebody else has registered, if it is of this kind."""
-        needed = {"task": "problem", "algorithm": "fit", "metric": "needs"}[self.what]
+        needed = {"task": "problem", "algorithm": "fit"}.get(self.what, "needs")
         settings = isinstance(found, type) and dataclasses.is_dataclass(found)
         if not hasattr(found, needed) or not (self.what == "task" or settings):
             kind = "a Task" if self.what == "task" else f"a dataclass of settings with {needed!r}"
@@ -122,3 +122,4 @@ class Kind:
 TASKS = Kind("task", "sbibench.tasks", "TASK")
 ALGORITHMS = Kind("algorithm", "sbibench.algorithms", "ALGORITHM")
 METRICS = Kind("metric", "sbibench.metrics", "METRIC")
+CHECKS = Kind("check", "sbibench.calibration", "CHECK")

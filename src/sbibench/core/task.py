@@ -155,6 +155,24 @@ class Task:
         ----------
         observation
             Its number, counted from 1.
+        budget, time_limit, progress
+            As for `problem_at`.
+        """
+        return self.problem_at(self.observation(observation), budget, time_limit, progress)
+
+    def problem_at(
+        self,
+        x: np.ndarray,
+        budget: int,
+        time_limit: float | None = None,
+        progress: Progress = silent,
+    ) -> Problem:
+        """Return the problem of any data x [p], canonical observation or not.
+
+        Parameters
+        ----------
+        x
+            The data that the posterior is wanted for.
         budget
             The number of simulations allowed, at least 1.
         time_limit
@@ -171,7 +189,6 @@ class Task:
         simulator = Simulator(
             self.simulate, (self.d, self.p), int(budget), Deadline.after(time_limit)
         )
-        x = self.observation(observation)
 
         def oracle(key: Any, n: int) -> np.ndarray:  # by name, since the samplers lie above
             drawn: np.ndarray = importlib.import_module("sbibench.reference").sample(

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import PRNGKeyArray
 from scipy.spatial.distance import cdist
-from scipy.special import logsumexp
-from sklearn.model_selection import KFold
 
 from sbibench.core.errors import UsageError
 from sbibench.core.keys import numpy_rng
@@ -29,11 +27,14 @@ def _log_likelihoods(
 ) -> np.ndarray:
     """Return for each bandwidth the weighted log likelihood of some points [m, d] given others."""
     squares = cdist(z[held_out], z[rest], "sqeuclidean")
-    log_weights = np.log(weights[rest] / weights[rest].sum())
+    # Relative to the nearest point, whose term is then 1: nothing underflows to log 0.
+    nearest = squares.min(1)
+    farther = squares - nearest[:, None]
+    others, own = weights[rest] / weights[rest].sum(), weights[held_out]
     return np.array(
         [
-            weights[held_out] @ logsumexp(log_weights - squares / (2 * h**2), axis=1)
-            - weights[held_out].sum() * z.shape[1] * np.log(h)
+            own @ (np.log(np.exp(farther / (-2 * h**2)) @ others) - nearest / (2 * h**2))
+            - own.sum() * z.shape[1] * np.log(h)
             for h in BANDWIDTHS
         ]
     )
@@ -76,13 +77,13 @@ class KDE:
             raise UsageError(f"a kernel density estimate needs 2 points or more, not {len(points)}")
         deviations = _deviations(points.astype(np.float64), weights)
         z = points / deviations
-        split = KFold(
-            min(folds, len(z)),
-            shuffle=True,
-            random_state=int(numpy_rng(key).integers(2**31)),
-        )
+        # By hand: importing scikit-learn takes longer than a whole fit.
+        held_out = np.array_split(numpy_rng(key).permutation(len(z)), min(folds, len(z)))
         equal = np.ones(len(z)) if weights is None else weights
-        total = sum(_log_likelihoods(z, equal, test, rest) for rest, test in split.split(z))
+        total = sum(
+            _log_likelihoods(z, equal, part, np.setdiff1d(np.arange(len(z)), part))
+            for part in held_out
+        )
         bandwidth = float(BANDWIDTHS[np.argmax(total)])
         return cls(points, bandwidth * deviations, bandwidth, weights)
 

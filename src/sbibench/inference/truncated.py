@@ -17,7 +17,7 @@ from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.precision import SINGLE
 from sbibench.core.problem import Progress, checked_x, silent
-from sbibench.inference import packing
+from sbibench.inference import many, packing
 from sbibench.inference.features import Features
 from sbibench.inference.saving import Portable
 from sbibench.inference.slice import SliceSampling, slice_chains
@@ -91,6 +91,7 @@ class TruncatedPosterior(Portable):
         self._rows = priors.rows(prior)
         self._progress = progress
         self._max_proposals = max_proposals
+        self._many = many.Many(density, params, self._rows)
         self._log_mass: dict[bytes, float] = {}
         self.info = info
         self.amortized = amortized
@@ -189,7 +190,38 @@ class TruncatedPosterior(Portable):
         inside = self._rows.inside(thetas)
         return np.where(inside, log_q - self._log_mass[x.tobytes()], -np.inf)
 
+    def sample_each(self, key: PRNGKeyArray, n: int, xs: Any) -> np.ndarray:
+        """Draw n samples at each of xs [N, p]: [N, n, d], float32; faster than one x at a time.
+
+        Errors are those of `sample`.
+        """
+        check_count(n)
+        drawn = self._many.sample(key, n, np.stack([self._x(x) for x in xs]))
+        for i, thetas in enumerate(drawn):
+            if len(thetas) < n:
+                drawn[i] = self.sample(random.fold_in(key, i), n, xs[i])
+        return self._rows.single(np.concatenate(drawn)).reshape(len(drawn), n, -1)
+
+    def log_prob_each(self, thetas: Any, xs: Any) -> np.ndarray:
+        """Return log densities [N, L] of θ [N, L, d] at each of xs [N, p].
+
+        The mass inside comes from fewer draws than in `log_prob`; it is known to 10 % or better.
+        Errors are those of `log_prob`.
+        """
+        seen = np.stack([self._x(x) for x in xs])
+        log_q = self._many.log_probs(np.asarray(thetas, np.float64), seen)
+        if priors.unbounded(self._prior):
+            return log_q
+        log_masses = [
+            np.log(mass) if mass else self._log_mass_inside(x)
+            for mass, x in zip(self._many.mass(seen), seen, strict=True)
+        ]
+        normalised: np.ndarray = log_q - np.array(log_masses)[:, None]
+        return normalised
+
     def _log_mass_inside(self, x: np.ndarray) -> float:
+        if priors.unbounded(self._prior):
+            return 0.0
         # Fixed keys: the density is a function, asked twice it answers the same.
         hits = draws = 0
         while draws < 10 * PROPOSALS or (hits < HITS and draws < self._max_proposals):

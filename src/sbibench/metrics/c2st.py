@@ -6,43 +6,48 @@ Adam on batches of 200, shuffled every epoch, an L2 penalty of the weights, and 
 training loss has stopped falling.
 """
 
-import os
+from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float32, Float64, PRNGKeyArray
+import scipy.stats
+from jaxtyping import Bool, Float32, PRNGKeyArray
 
+from sbibench.core.cores import cores
 from sbibench.core.errors import SbibenchError, UsageError
 from sbibench.core.keys import numpy_rng
-from sbibench.core.metric import Evidence, checked_pair
-from sbibench.inference.classifier import Fit, fit
+from sbibench.core.metric import Estimate, Evidence, checked_pair
+from sbibench.inference.classifier import State, advance, going, logits, start
+from sbibench.inference.two_samples import (
+    SHARED,
+    area,
+    fold_error,
+    of_equal_size,
+    standardized,
+)
 
-FARTHEST = 1e6
-"""Standardised values end here: the squared gradients of farther ones overflow in float32."""
+TURN = 20
+"""Epochs that a thread trains a fold for before it takes the next one."""
 
 
-def standardized(
-    samples: Float64[np.ndarray, "n d"], reference: Float64[np.ndarray, "m d"]
-) -> tuple[Float32[np.ndarray, "n d"], Float32[np.ndarray, "m d"]]:
-    """Centre both by the mean and divide both by the standard deviation of the reference.
+class Fold(NamedTuple):
+    """A training on all other folds, and what it makes of the rows that were held out."""
 
-    Columns in which the reference is constant are centred only.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, deviation = reference.mean(0), reference.std(0, ddof=1)
-    if not np.isfinite(deviation).all():
-        raise UsageError("the reference is too large for its standard deviation to be computed")
-    # Rounding leaves the deviation of a constant column a little above zero.
-    deviation[np.ptp(reference, axis=0) == 0] = 1
-    with np.errstate(over="ignore"):
-        a, b = ((x - mean) / deviation for x in (samples, reference))
-    return (
-        np.clip(a, -FARTHEST, FARTHEST).astype(np.float32),
-        np.clip(b, -FARTHEST, FARTHEST).astype(np.float32),
-    )
+    scores: Float32[np.ndarray, " k"]
+    """Log odds that a row is one of the samples."""
+    labels: Bool[np.ndarray, " k"]
+    epochs: int
+    loss: float
+    """Training loss of the last epoch."""
+
+    @property
+    def accuracy(self) -> float:
+        """The fraction of the held-out rows that are told right."""
+        return float(np.mean((self.scores > 0) == self.labels))
 
 
 def cross_validate(
@@ -54,24 +59,42 @@ def cross_validate(
     hidden: int,
     max_epochs: int,
     threads: int,
-) -> list[Fit]:
-    """Train once per fold on all other folds, each on a thread, and judge by that fold."""
+) -> list[Fold]:
+    """Train once per fold on all other folds, and judge by that fold.
+
+    Threads take turns: whoever is free trains the fold that has waited longest for a while. So two
+    threads end five folds in two and a half times the time of one, not in three times.
+    """
     key_order, key_folds = jax.random.split(key)
     xs = np.concatenate([reference, samples])
     ys = np.repeat(np.array([False, True]), [len(reference), len(samples)])
     order = numpy_rng(key_order).permutation(len(xs))
     parts = np.array_split(order, folds)
+    waiting: deque[tuple[int, PRNGKeyArray, State]] = deque()
+    for i, key_fold in enumerate(jax.random.split(key_folds, folds)):
+        key_network, key_batches = jax.random.split(key_fold)
+        waiting.append((i, key_batches, start(key_network, xs.shape[1], hidden)))
+    done: dict[int, Fold] = {}
 
-    def one(i: int, key: PRNGKeyArray) -> Fit:
-        rest = np.concatenate(parts[:i] + parts[i + 1 :])
-        held_out = xs[parts[i]], ys[parts[i]]
-        labels = ys[rest].astype(np.float32)
-        done: Fit = fit(key, xs[rest], labels, held_out, hidden=hidden, max_epochs=max_epochs)
-        jax.block_until_ready(done)
-        return done
+    def train() -> None:
+        while True:
+            try:
+                i, key_batches, state = waiting.popleft()
+            except IndexError:
+                return
+            rest = np.concatenate(parts[:i] + parts[i + 1 :])
+            until = min(int(state.epochs) + TURN, max_epochs)
+            state = advance(state, key_batches, xs[rest], ys[rest].astype(np.float32), until)
+            if going(state, max_epochs):
+                waiting.append((i, key_batches, state))
+            else:
+                scores = np.asarray(logits(state.network, xs[parts[i]]))
+                done[i] = Fold(scores, ys[parts[i]], int(state.epochs), float(state.loss))
 
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(one, range(folds), jax.random.split(key_folds, folds)))
+        for future in [pool.submit(train) for _ in range(threads)]:
+            future.result()
+    return [done[i] for i in range(folds)]
 
 
 def c2st(
@@ -83,7 +106,7 @@ def c2st(
     units: int = 10,
     max_epochs: int = 1000,
     threads: int | None = None,
-) -> float:
+) -> Estimate:
     """Return the mean held-out accuracy of a network that tells the samples from the reference.
 
     Of two sets of unequal size a random part of the larger one is used, as many rows as the smaller
@@ -101,12 +124,14 @@ def c2st(
         Where training ends that has not stopped by itself.
     threads
         How many folds are trained at the same time; by default one on each core that the process
-        may use. The value does not depend on it.
+        may use, or OMP_NUM_THREADS. The value does not depend on it.
 
     Returns
     -------
-    float
-        Between 0 and 1. Below 1/2 where the two sets share rows.
+    Estimate
+        Between 0 and 1, with its standard error. Below 1/2 where the two sets share rows. Besides:
+        `auc`, the mean area under the held-out ROC curves, and `p_value`, of the hypothesis that
+        the sets are of one distribution, by the Mann-Whitney statistic.
 
     Raises
     ------
@@ -122,11 +147,9 @@ def c2st(
     if folds < 2 or units < 1 or max_epochs < 1 or (threads is not None and threads < 1):
         raise UsageError("c2st needs 2 folds and 1 of units, max_epochs and threads, or more")
     a, b = checked_pair(samples, reference, at_least=folds)
-    n = min(len(a), len(b))
     key_part, key_folds = jax.random.split(key)
-    rng = numpy_rng(key_part)
-    a, b = (x if len(x) == n else rng.choice(x, n, replace=False) for x in standardized(a, b))
-    fits = cross_validate(
+    a, b = of_equal_size(key_part, *standardized(a, b))
+    found = cross_validate(
         key_folds,
         a,
         b,
@@ -135,16 +158,26 @@ def c2st(
         max_epochs=max_epochs,
         threads=min(folds, threads or cores()),
     )
-    if not all(np.isfinite(fit.loss) for fit in fits):
+    if not all(np.isfinite(fold.loss) for fold in found):
         raise SbibenchError("the classifier's training diverged")
-    return float(np.mean([fit.accuracy for fit in fits]))
+    return judged(found)
 
 
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def judged(found: Sequence[Fold]) -> Estimate:
+    """Return the mean accuracy of the folds, its standard error, the mean AUC and its p-value."""
+    accuracy = float(np.mean([fold.accuracy for fold in found]))
+    auc = float(np.mean([area(fold.scores, fold.labels) for fold in found]))
+    counts = np.array([(fold.labels.sum(), (~fold.labels).sum()) for fold in found], float)
+    counts = np.maximum(counts, 1)
+    # Variance of the Mann-Whitney statistic without a difference (Mann & Whitney 1947).
+    variance = (counts.sum(1) + 1) / (12 * counts.prod(1))
+    deviation = (SHARED * variance.sum()) ** 0.5 / len(found)
+    return Estimate(
+        accuracy,
+        fold_error(accuracy, sum(len(fold.labels) for fold in found)),
+        auc=auc,
+        p_value=float(scipy.stats.norm.sf((auc - 0.5) / deviation)),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,8 +191,8 @@ class C2ST:
     max_epochs: int = 1000
     threads: int | None = None
 
-    def __call__(self, key: PRNGKeyArray, evidence: Evidence) -> float:
-        """Return the accuracy between 0 and 1."""
+    def __call__(self, key: PRNGKeyArray, evidence: Evidence) -> Estimate:
+        """Return the accuracy between 0 and 1, with `auc` and `p_value` besides."""
         return c2st(
             key,
             evidence.samples,

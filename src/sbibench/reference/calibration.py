@@ -21,6 +21,7 @@ from sbibench.core.errors import SamplingError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.problem import Progress, silent
 from sbibench.core.task import Task
+from sbibench.inference.ranks import shares
 
 Sampler = Callable[[PRNGKeyArray, np.ndarray, int], np.ndarray]
 """(key, x [p], n) -> θ [n, d]."""
@@ -111,15 +112,12 @@ def calibrate(
             f"the sampler gave up {left_out} of them: too few are left for a calibration"
         )
     thetas, xs = thetas[at], xs[at]
-    truth = _quantities(task, thetas[:, None], xs)
+    truth = _quantities(task, thetas[:, None], xs)[:, 0]
     others = _quantities(task, np.stack(drawn), xs)
-    below = (others < truth).sum(1)
-    ties = (others == truth).sum(1)
-    ranks = below + rng.uniform(size=ties.shape) * (ties + 1)
     names = task.parameter_names
     if task.log_likelihood is not None:
         names = (*names, "log_likelihood", "log_posterior")
-    return Ranks(ranks / (draws + 1), names, draws, left_out)
+    return Ranks(shares(rng, truth, others), names, draws, left_out)
 
 
 def _quantities(task: Task, thetas: np.ndarray, xs: np.ndarray) -> np.ndarray:

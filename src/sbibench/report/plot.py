@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 
 from sbibench.core.errors import UsageError
+from sbibench.report.calibration import calibration
+from sbibench.report.style import COLOURS, TRUTH
+
+__all__ = ["calibration", "posterior"]
 
 SHOWN = 1500
 """Points per set of samples in a panel: more only hide each other."""
-
-# Okabe & Ito 2008: safe for colour-blind readers; grey is the truth.
-_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-_TRUTH = "#555555"
 
 
 class HasReference(Protocol):
@@ -77,7 +77,7 @@ def posterior(
     truth = task.true_parameters(observation)
     colour = alt.Color(
         "samples:N",
-        scale=alt.Scale(domain=list(sets), range=[_TRUTH, *(_COLOURS * len(sets))][: len(sets)]),
+        scale=alt.Scale(domain=list(sets), range=[TRUTH, *(COLOURS * len(sets))][: len(sets)]),
         legend=alt.Legend(orient="top", title=None, symbolOpacity=1),
     )
     bins = {i: _bins([np.asarray(v)[:, i] for v in sets.values()]) for i in shown}

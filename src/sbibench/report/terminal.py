@@ -22,10 +22,15 @@ def benchmark_table(cells: pl.DataFrame) -> Table:
     """Return the summary of a campaign as a table.
 
     Its columns: how many runs are done (of how many, if not all), the mean of each metric with its
-    standard deviation over runs, and the mean seconds of a run without its metrics.
+    standard deviation over runs and, in brackets, its standard error, and the mean seconds of a run
+    without its metrics. What a metric tells besides its value is left to the exported table.
     """
-    shown = Table(title="Mean over observations and seeds (C2ST: 0.5 is best, 1 is worst)")
-    metrics = [c.removesuffix(".sd") for c in cells.columns if c.endswith(".sd")]
+    shown = Table(
+        title="Mean over observations and seeds ± deviation (C2ST: 0.5 is best, 1 is worst)",
+        caption="In brackets: standard error of measuring these samples, where a metric tells it",
+    )
+    every = [c.removesuffix(".sd") for c in cells.columns if c.endswith(".sd")]
+    metrics = [m for m in every if not any(m.startswith(f"{other}.") for other in every)]
     shown.add_column("task", no_wrap=True)
     shown.add_column("algorithm")
     for name in ("budget", "done", *metrics, "s"):
@@ -36,9 +41,10 @@ def benchmark_table(cells: pl.DataFrame) -> Table:
             shown.add_section()
         values = []
         for metric in metrics:
-            mean, sd = row[metric], row[f"{metric}.sd"]
+            mean, sd, error = (row.get(f"{metric}{part}") for part in ("", ".sd", ".error"))
             text = _c2st(mean) if metric == "c2st" else "-" if mean is None else f"{mean:.2g}"
-            values.append(text + (f" ± {sd:.3f}" if sd is not None else ""))
+            text += "" if sd is None else f" ± {sd:.3f}" if metric == "c2st" else f" ± {sd:.1g}"
+            values.append(text + (f" ({error:.1g})" if error is not None else ""))
         shown.add_row(
             escape(row["task"]) if row["task"] != before else "",
             escape(row["label"]),

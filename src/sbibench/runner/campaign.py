@@ -28,6 +28,9 @@ _AHEAD = 2
 _PAUSE = 1.0
 """Seconds between two looks at what other runners and the cluster are doing."""
 
+_DEATHS = 3
+"""How often a group of work is given to a cluster again whose workers died while they had it."""
+
 _GONE = "the scheduler is gone; the same command goes on from here"
 
 
@@ -98,6 +101,7 @@ class _Campaign:
         self._running: dict[str, tuple[str, list[Work]]] = {}  # by the key of a future
         self._futures: dict[str, Any] = {}
         self._owed: dict[str, Work] = {}  # by the hash of a run
+        self._deaths: dict[str, int] = {}  # by the key of a group
         self._inbox: SimpleQueue[Any] = SimpleQueue()  # results, and futures that have ended
 
     def run(self, todo: Sequence[Work]) -> None:
@@ -209,11 +213,16 @@ class _Campaign:
             error = future.exception()
             if isinstance(error, EngineError):
                 raise error
-            if isinstance(error, Unwanted):  # the scheduler has changed its mind
-                self._line.append((key, [w for w in planned if w.spec.id in self._owed]))
+            left = [w for w in planned if w.spec.id in self._owed]
+            if isinstance(error, KilledWorker):
+                # What computes is a process of its own: that a worker dies is not the run's fault.
+                self._deaths[key] = self._deaths.get(key, 0) + 1
+                if self._deaths[key] > _DEATHS:
+                    raise EngineError("workers of the cluster keep dying; look at what they say")
+            if isinstance(error, KilledWorker | Unwanted):  # or the scheduler has changed its mind
+                self._line.append((key, left))
                 return
-            died = isinstance(error, KilledWorker)
-            what = "the workers that had it died" if died else f"{type(error).__name__}: {error}"
+            what = f"{type(error).__name__}: {error}"
             for work in [self._owed[w.spec.id] for w in planned if w.spec.id in self._owed]:
                 self._keep(given_up(work, self._metrics, "failed", what), None)
         else:

@@ -1,7 +1,6 @@
 """Where the work is done: this machine, a scheduler that others have started, or Slurm jobs."""
 
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -12,6 +11,7 @@ import dask
 from distributed import Client, LocalCluster
 from distributed.utils import format_dashboard_link, silence_logging_cmgr
 
+from sbibench.core.cores import cores
 from sbibench.core.errors import UsageError
 from sbibench.runner.process import dismiss
 
@@ -35,7 +35,7 @@ def local(workers: int | None = None) -> Iterator[Client]:
         dask.config.set(_SETTINGS),
         LocalCluster(
             n_workers=1,
-            threads_per_worker=workers or os.cpu_count() or 1,
+            threads_per_worker=workers or cores(),
             processes=False,
             # Any free port: a second campaign on this machine is no reason for a warning.
             dashboard_address="127.0.0.1:0",

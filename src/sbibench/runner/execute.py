@@ -92,7 +92,7 @@ def execute_together(
         raise UsageError("only runs that differ in their observation alone can share a fit")
     fit = fit_once(specs[0], time_limit, progress)
     for spec in specs:
-        record, samples = ask(fit, spec)
+        record, samples = ask(fit, spec, metrics)
         yield judge(record, samples, metrics), samples
 
 
@@ -123,8 +123,14 @@ def fit_once(spec: RunSpec, time_limit: float | None, progress: Progress | None)
     return Fit(posterior, facts, failure, problem.simulator, watch.seconds)
 
 
-def ask(fit: Fit, spec: RunSpec) -> tuple[RunRecord, np.ndarray | None]:
-    """Draw the samples of a run; return its record, not yet judged, and the samples."""
+def ask(
+    fit: Fit, spec: RunSpec, metrics: Sequence[str] = ()
+) -> tuple[RunRecord, np.ndarray | None]:
+    """Draw the samples of a run; return its record, not yet judged, and the samples.
+
+    The density at the true parameters is part of the record where one of the metrics needs it: that
+    of a likelihood takes as long as the samples, and can't be had later.
+    """
     watch = Stopwatch(fit.seconds)
     status: Status = "done"
     reason, facts, samples = "all samples drawn", fit.facts, None
@@ -134,7 +140,7 @@ def ask(fit: Fit, spec: RunSpec) -> tuple[RunRecord, np.ndarray | None]:
         try:
             with watch("sample"):
                 samples = _sample(fit, spec)
-            if hasattr(fit.posterior, "log_prob"):
+            if hasattr(fit.posterior, "log_prob") and _need_density(metrics):
                 with watch("density"):
                     fit.posterior.info["log_prob_true"] = _density_of_truth(fit, spec)
             if fit.posterior.info.get("stopped") == "deadline":
@@ -178,6 +184,10 @@ def _sample(fit: Fit, spec: RunSpec) -> np.ndarray:
     if bad.any():
         raise SbibenchError(f"{int(bad.sum())} of {len(samples)} samples are not finite")
     return samples
+
+
+def _need_density(metrics: Sequence[str]) -> bool:
+    return any("log_prob_true" in registry.METRICS.get(name).needs for name in metrics)
 
 
 def _density_of_truth(fit: Fit, spec: RunSpec) -> float | str:

@@ -39,7 +39,7 @@ def judge(record: RunRecord, samples: np.ndarray | None, metrics: Sequence[str])
     values, missing, errors = dict(record.metrics), dict(record.missing), dict(record.errors)
     seconds = dict(record.seconds)
     key = jax.random.fold_in(key_of(spec.id), 2)
-    evidence, why = _evidence(record, samples)
+    evidence, why = _evidence(record, samples, metrics)
     for name in metrics:
         metric = registry.METRICS.get(name)()
         absent = [need for need in metric.needs if getattr(evidence, need) is None]
@@ -68,20 +68,27 @@ def _number(value: Any) -> float:
     return number
 
 
-def _evidence(record: RunRecord, samples: np.ndarray | None) -> tuple[Evidence, dict[str, str]]:
-    """Return what there is to judge a run by, and for each field that is None the reason."""
+def _evidence(
+    record: RunRecord, samples: np.ndarray | None, metrics: Sequence[str]
+) -> tuple[Evidence, dict[str, str]]:
+    """Return what there is to judge a run by, and for each field that is None the reason.
+
+    The reference, which may have to be made, is there if one of the metrics needs it.
+    """
     spec = record.spec
     task: Task = registry.TASKS.get(spec.task)
     why = {
         "samples": "the run has no samples",
         "log_likelihood": f"{spec.task} has no likelihood",
-        "log_prob_true": "no density at the true parameters is on record: the algorithm has none",
+        "log_prob_true": "no density at the true parameters is on record: the algorithm has none, "
+        "or the run was made without a metric that needs it",
     }
     reference = None
-    try:
-        reference = task.reference_samples(spec.observation)
-    except Exception as error:  # noqa: BLE001 - a reference that fails costs only its metrics
-        why["reference"] = how_it_failed(error)[1]
+    if any("reference" in registry.METRICS.get(name).needs for name in metrics):
+        try:
+            reference = task.reference_samples(spec.observation)
+        except Exception as error:  # noqa: BLE001 - a reference that fails costs only its metrics
+            why["reference"] = how_it_failed(error)[1]
     density = record.info.get("log_prob_true")
     if isinstance(density, str):
         why["log_prob_true"] = f"the density at the true parameters: {density}"

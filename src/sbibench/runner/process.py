@@ -72,12 +72,17 @@ class Process:
     Raises
     ------
     Ended
-        If it can't start.
+        If it ends while it starts.
+    EngineError
+        If the machine can't start one.
     """
 
     def __init__(self, wanted: Wanted) -> None:
-        self._pipe, theirs = Pipe()
-        lifeline, self._lifeline = os.pipe()
+        try:
+            self._pipe, theirs = Pipe()
+            lifeline, self._lifeline = os.pipe()
+        except OSError as error:
+            raise EngineError(f"no process can be started: {error}") from error
         try:
             main = _MAIN.format(path=[*sys.path, ""], pipe=theirs.fileno(), lifeline=lifeline)
             self._popen = subprocess.Popen(
@@ -88,6 +93,10 @@ class Process:
                 pass_fds=(theirs.fileno(), lifeline),
                 start_new_session=True,  # a Ctrl-C is for the process that watches
             )
+        except OSError as error:
+            self._pipe.close()
+            os.close(self._lifeline)
+            raise EngineError(f"no process can be started: {error}") from error
         finally:
             theirs.close()
             os.close(lifeline)

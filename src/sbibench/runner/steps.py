@@ -1,7 +1,7 @@
 """A piece of work, step by step, in the process that computes."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,7 @@ def steps(
     time_limit: float | None = None,
     progress: Progress | None = None,
     announce: Callable[[Stage], None] = _silent,
+    keep: Callable[[Any], None] | None = None,
 ) -> Iterator[tuple[RunRecord, np.ndarray | None]]:
     """Do work that shares one fit; yield what is known of a run each time there is more.
 
@@ -42,6 +43,8 @@ def steps(
         Called as (stage, done, total).
     announce
         Called with the name of each stage before it begins.
+    keep
+        Called with the fitted posterior, if there is one.
     """
     fit: Fit | None = None
     for work in group:
@@ -50,8 +53,10 @@ def steps(
             if fit is None:
                 announce("fit")
                 fit = fit_once(work.spec, time_limit, progress)
+                if keep and not fit.failure:
+                    keep(fit.posterior)
             announce("sample")
-            record, samples = ask(fit, work.spec)
+            record, samples = ask(fit, work.spec, metrics)
             yield record, samples
         for metric in lacking(record, metrics):
             announce("metrics")

@@ -1,15 +1,15 @@
 """A suite: which tasks, algorithms, budgets, observations, seeds and metrics; and its runs."""
 
 import itertools
-import tomllib
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sbibench.core import registry, settings
 from sbibench.core.errors import UsageError
-from sbibench.core.names import unknown
 from sbibench.core.posterior import check_shareable
 from sbibench.core.run import RunSpec
 from sbibench.runner.limits import Limits
@@ -18,13 +18,34 @@ LARGEST = 2**31
 """Budgets, seeds and numbers of samples are less than this."""
 
 
+class SuiteError(UsageError):
+    """An entry of a suite that no run can be made of; `keys` lead to it."""
+
+    def __init__(self, message: str, keys: tuple[str | int, ...]) -> None:
+        super().__init__(message)
+        self.keys = keys
+
+
+@contextmanager
+def _blaming(*keys: str | int) -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        raise SuiteError(str(error), keys) from error
+
+
 class Contestant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An algorithm of a suite: its name, what tables call it, its settings on top of a preset."""
+    """An algorithm of a suite: its name, what tables call it, its settings on top of a preset.
+
+    `tasks` and `budgets` are those of the suite where they are left out.
+    """
 
     name: str
     label: str = ""
     preset: str = "default"
     settings: dict[str, Any] = {}
+    tasks: tuple[str, ...] = ()
+    budgets: tuple[int, ...] = ()
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,27 +78,6 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     memory_limit: float | None = None
     share_fit: bool = False
 
-    @classmethod
-    def load(cls, path: Path) -> "Suite":
-        """Return the suite in a TOML file.
-
-        Raises
-        ------
-        UsageError
-            If the file can't be read, or says something that no run can be made of.
-        """
-        try:
-            content = tomllib.loads(path.read_text())
-            _check_names(content, cls)
-            suite = msgspec.convert(content, cls)
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise UsageError(f"{path}: {error}") from error
-        except msgspec.ValidationError as error:
-            raise UsageError(f"{path}: {str(error).replace('`$.', '`')}") from error
-        except UsageError as error:
-            raise UsageError(f"{path}: {error}") from error
-        return suite
-
     @property
     def limits(self) -> Limits:
         """Return what one run may take.
@@ -97,41 +97,80 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         UsageError
             If a name, a setting or a number is not possible.
         """
-        for name in ("tasks", "algorithms", "budgets", "observations", "seeds", "metrics"):
-            if not getattr(self, name):
-                raise UsageError(f"{name} is empty; a suite needs at least one")
-        for metric in self.metrics:
-            registry.METRICS.get(metric)
-        _ = self.limits
+        self._check()
+        tasks = dict.fromkeys([*self.tasks, *(t for c in self.algorithms for t in c.tasks)])
+        budgets = dict.fromkeys([*self.budgets, *(b for c in self.algorithms for b in c.budgets)])
+        made = {
+            (i, task): self._spec(c, task)
+            for i, c in enumerate(self.algorithms)
+            for task in c.tasks or self.tasks
+        }
         specs = [
-            spec(
-                task,
-                c.name,
-                c.settings,
-                budget,
-                observation,
-                seed,
-                self.samples,
-                c.label,
-                preset=c.preset,
-                share_fit=self.share_fit,
+            (i, replace(made[i, task], budget=budget, observation=observation, seed=seed))
+            for task, budget, observation, seed, (i, c) in itertools.product(
+                tasks, budgets, self.observations, self.seeds, enumerate(self.algorithms)
             )
-            for task, budget, observation, seed, c in itertools.product(
-                self.tasks, self.budgets, self.observations, self.seeds, self.algorithms
-            )
+            if (i, task) in made and budget in (c.budgets or self.budgets)
         ]
-        labels: dict[str, str] = {}
-        for run in specs:
+        labels: dict[tuple[str, str, int], str] = {}
+        for i, run in specs:
             who = msgspec.json.encode((run.algorithm, run.settings), order="deterministic").decode()
-            if labels.setdefault(run.label, who) != who:
-                raise UsageError(f"two different algorithms are called {run.label!r}; add a label")
-        return list({run.id: run for run in specs}.values())
+            if labels.setdefault((run.label, run.task, run.budget), who) != who:
+                said = f"two different algorithms are called {run.label!r}; add a label"
+                raise SuiteError(said, ("algorithms", i, "label"))
+        return list({run.id: run for _, run in specs}.values())
+
+    def _check(self) -> None:
+        """Raise `SuiteError` for the first entry that no run can be made of."""
+        for name in ("tasks", "algorithms", "budgets", "observations", "seeds", "metrics"):
+            with _blaming(name):
+                if not getattr(self, name):
+                    raise UsageError(f"{name} is empty; a suite needs at least one")
+        for task in self.tasks:
+            with _blaming("tasks", task):
+                registry.TASKS.get(task)
+        for metric in self.metrics:
+            with _blaming("metrics", metric):
+                registry.METRICS.get(metric)
+        for observation in self.observations:
+            with _blaming("observations", observation):
+                registry.TASKS.get(self.tasks[0]).problem(observation, 1)
+        for names, numbers, least in (
+            ("budgets", self.budgets, 1), ("seeds", self.seeds, 0), ("samples", [self.samples], 1)
+        ):  # fmt: skip
+            for number in numbers:
+                with _blaming(names, number):
+                    _check_number(names.removesuffix("s"), number, least)
+        with _blaming("time_limit"):
+            _ = self.limits
+        for i, c in enumerate(self.algorithms):
+            with _blaming("algorithms", i):
+                for budget in c.budgets:
+                    _check_number("budget", budget, 1)
+                for task in c.tasks or self.tasks[:1]:
+                    self._spec(c, task)
+
+    def _spec(self, c: Contestant, task: str) -> RunSpec:
+        """Return a run of an algorithm on a task, checked; others differ in numbers alone."""
+        return spec(
+            task,
+            c.name,
+            c.settings,
+            (c.budgets or self.budgets)[0],
+            self.observations[0],
+            self.seeds[0],
+            self.samples,
+            c.label,
+            preset=c.preset,
+            share_fit=self.share_fit,
+        )
 
 
-def _check_names(content: dict[str, Any], cls: type[msgspec.Struct]) -> None:
-    for name in content:
-        if name not in cls.__struct_fields__:
-            raise unknown("entry of a suite", name, cls.__struct_fields__)
+def _check_number(what: str, number: int, least: int) -> None:
+    if number < least:
+        raise UsageError(f"{what} is {least} or more, not {number}")
+    if number >= LARGEST:
+        raise UsageError(f"{what} is less than {LARGEST}, not {number}")
 
 
 def spec(
@@ -167,10 +206,7 @@ def spec(
         check_shareable(algorithm_name, getattr(full, "amortized", True))
     task.problem(observation, budget)
     for what, number, least in (("budget", budget, 1), ("seed", seed, 0), ("samples", samples, 1)):
-        if number < least:
-            raise UsageError(f"{what} is {least} or more, not {number}")
-        if number >= LARGEST:
-            raise UsageError(f"{what} is less than {LARGEST}, not {number}")
+        _check_number(what, number, least)
     run = RunSpec(
         task=task_name,
         task_version=task.version,

@@ -73,7 +73,8 @@ class Results:
         Raises
         ------
         StoreError
-            If they can't be written; each file is then what it was.
+            If they can't be written. No file is torn then, and a run without a record has no
+            samples; what was kept of it before may have lost them.
         """
         path = self._samples(record.spec.id)
         try:

@@ -1,0 +1,68 @@
+"""`sbibench compare`: results against published figures."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.box import SIMPLE
+from rich.markup import escape
+from rich.table import Table
+
+from sbibench.cli.console import Json, out, print_json
+from sbibench.core.errors import UsageError
+from sbibench.report import published
+from sbibench.report.compare import compare as cells_of
+from sbibench.report.compare import verdict
+from sbibench.store.index import everything
+from sbibench.store.results import Results
+
+_COLOURS = {"better": "green", "worse": "red"}
+
+
+def compare(
+    results: Path,
+    *,
+    metric: str = "c2st",
+    study: str = "main_paper",
+    other: Annotated[Path | None, Parameter(name="--with")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare results with published ones, cell by cell: same task, label and budget.
+
+    Parameters
+    ----------
+    results
+        The directory of the results.
+    metric
+        c2st, mmd or meddist; smaller is better for all of them.
+    study
+        Which table of the 2021 paper: main_paper, or one of its supplements.
+    other
+        A file to compare with in place of these: CSV with one row per run, as sbibm has them.
+    """
+    if not results.is_dir():
+        raise UsageError(f"{results} is no directory of results")
+    others = published.read_runs(other) if other else published.cells(study)
+    found = cells_of(everything(Results(results))[0], others, metric)
+    if as_json:
+        return print_json(found.to_dicts())
+    shown = Table(title=f"{metric}, mean over observations", box=SIMPLE, pad_edge=False)
+    shown.add_column("task", overflow="fold")
+    shown.add_column("algorithm", no_wrap=True)
+    for name in ("budget", "runs", "ours", "theirs", "diff", "/sd", "verdict"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for row in found.iter_rows(named=True):
+        colour = _COLOURS.get(row["verdict"], "dim")
+        shown.add_row(
+            escape(row["task"]),
+            escape(row["label"]),
+            f"{row['budget']:,}",
+            str(row["n"]),
+            f"{row['ours']:.3f}",
+            f"{row['theirs']:.3f}",
+            f"{row['difference']:+.3f}",
+            "-" if row["in_spreads"] is None else f"{row['in_spreads']:+.1f}",
+            f"[{colour}]{row['verdict']}[/]",
+        )
+    out.print(shown)
+    return out.print(verdict(found))

@@ -1,0 +1,102 @@
+"""Results against others, cell by cell."""
+
+import polars as pl
+
+from sbibench.core.errors import UsageError
+
+LIMIT = 2.0
+"""Standard errors of the difference from which on a cell is called better or worse."""
+
+NAMES = {
+    "rej_abc": "REJ-ABC",
+    "smc_abc": "SMC-ABC",
+    "nle": "NLE",
+    "snle": "SNLE",
+    "npe": "NPE",
+    "snpe_c": "SNPE",
+    "nre": "NRE",
+    "snre": "SNRE",
+    "rf_abc": "RF-ABC",
+    "sl": "SL",
+}
+"""What the published tables call the algorithms that a run without a label is of."""
+
+
+_SAME = ("settings", "samples", "share_fit", "task_version")
+"""What is the same in the runs of a cell; the same label with other settings is another cell."""
+
+
+def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> pl.DataFrame:
+    """Return ours, theirs and the difference in every cell that both have.
+
+    Parameters
+    ----------
+    runs
+        The table of all runs; those that are done count.
+    others
+        Cells: task, label, budget, n, `METRIC`, `METRIC.sd`.
+    metric
+        Which metric; the smaller the better.
+
+    Returns
+    -------
+    DataFrame
+        task, label, budget, n (our runs), ours, theirs, spread (their standard deviation over
+        observations), difference, in_spreads, and verdict: "better" or "worse" where the
+        difference is more than `LIMIT` standard errors (their spread, for both means), else
+        "equal"; "unknown" where there is no spread.
+
+    Raises
+    ------
+    UsageError
+        If one of the two has no such metric.
+    """
+    if f"metric.{metric}" not in runs.columns:
+        raise UsageError(f"no run has the metric {metric!r}; `results rescore` adds it")
+    if metric not in others.columns:
+        raise UsageError(f"the figures to compare with have no metric {metric!r}")
+    spread = pl.col(f"{metric}.sd") if f"{metric}.sd" in others else pl.lit(None, pl.Float64)
+    error = pl.col("spread") * (1 / pl.col("n") + 1 / pl.col("n_theirs")).sqrt()
+    ours = (
+        runs.filter((pl.col("status") == "done") & pl.col(f"metric.{metric}").is_not_null())
+        .with_columns(pl.col("label").replace(NAMES))
+        .group_by("task", "label", "budget", *_SAME)
+        .agg(pl.len().alias("n"), pl.col(f"metric.{metric}").mean().alias("ours"))
+    )
+    theirs = others.select(
+        "task",
+        "label",
+        "budget",
+        pl.col("n").alias("n_theirs"),
+        pl.col(metric).alias("theirs"),
+        spread.alias("spread"),
+    )
+    return (
+        ours.join(theirs, on=["task", "label", "budget"])
+        .with_columns((pl.col("ours") - pl.col("theirs")).alias("difference"))
+        .with_columns(
+            (pl.col("difference") / pl.col("spread")).alias("in_spreads"),
+            pl.when(pl.col("spread").is_null())
+            .then(pl.lit("unknown"))
+            .when(pl.col("difference") > LIMIT * error)
+            .then(pl.lit("worse"))
+            .when(pl.col("difference") < -LIMIT * error)
+            .then(pl.lit("better"))
+            .otherwise(pl.lit("equal"))
+            .alias("verdict"),
+        )
+        .drop("n_theirs", *_SAME)
+        .sort("task", "budget", "label")
+    )
+
+
+def verdict(cells: pl.DataFrame) -> str:
+    """Return the comparison in one line."""
+    if not len(cells):
+        return "no cell is in both: tasks, labels and budgets have to be the same"
+    counts = dict(cells["verdict"].value_counts().iter_rows())
+    told = [f"{counts[v]} {v}" for v in ("better", "equal", "worse", "unknown") if v in counts]
+    mean = cells["difference"].mean()
+    assert isinstance(mean, float)
+    side = "below" if mean < 0 else "above"
+    return f"{len(cells)} cells: {', '.join(told)}; on average {abs(mean):.3f} {side} theirs"
