@@ -85,7 +85,9 @@ def test_the_stated_error_is_that_of_fresh_sets(shift):
         sets = rng.normal(size=(500, 2)) + shift, rng.normal(size=(500, 2))
         found.append(c2st_tuned(jax.random.key(seed), *sets))
     ratio = np.mean([value.error for value in found]) / np.std(found)
-    print(f"stated error / spread {ratio:.2f}")
+    p_values = np.array([value.also["p_value"] for value in found])
+    print(f"stated error / spread {ratio:.2f}; p below 0.05: {np.mean(p_values < 0.05):.2f}")
+    assert np.mean(p_values < 0.05) > 0.9 if shift else np.mean(p_values < 0.05) < 0.12
     assert 0.75 < ratio < 1.6
 
 

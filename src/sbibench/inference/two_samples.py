@@ -1,5 +1,7 @@
 """What classifier two-sample tests do before a classifier sees two sets, and after."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.stats
 from jaxtyping import Bool, Float, Float32, Float64, PRNGKeyArray
@@ -60,6 +62,30 @@ def area(scores: Float[np.ndarray, " n"], labels: Bool[np.ndarray, " n"]) -> flo
         return 0.5
     above = ranks[labels].sum() - positive * (positive + 1) / 2
     return float(above / positive / (len(ranks) - positive))
+
+
+def p_value(auc: float, labels: Sequence[Bool[np.ndarray, " n"]]) -> float:
+    """Return how probable so large a mean AUC over folds is for sets of one distribution.
+
+    Given the scores, the labels of the rows held out could then be permuted: this is the normal
+    limit of the AUC's permutation distribution, of the Mann-Whitney statistic, with the variance
+    that folds share.
+
+    Parameters
+    ----------
+    auc
+        The mean over the folds.
+    labels
+        The labels of the rows held out, fold by fold.
+
+    References
+    ----------
+    Mann & Whitney 1947 (Annals of Mathematical Statistics 18:50).
+    """
+    counts = np.array([(own.sum(), (~own).sum()) for own in labels], float)
+    counts = np.maximum(counts, 1)
+    variance = SHARED * ((counts.sum(1) + 1) / (12 * counts.prod(1))).sum() / len(counts) ** 2
+    return float(scipy.stats.norm.sf((auc - 0.5) / variance**0.5))
 
 
 def fold_error(accuracy: float, rows: int) -> float:

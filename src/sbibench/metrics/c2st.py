@@ -14,7 +14,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
-import scipy.stats
 from jaxtyping import Bool, Float32, PRNGKeyArray
 
 from sbibench.core.cores import cores
@@ -23,10 +22,10 @@ from sbibench.core.keys import numpy_rng
 from sbibench.core.metric import Estimate, Evidence, checked_pair
 from sbibench.inference.classifier import State, advance, going, logits, start
 from sbibench.inference.two_samples import (
-    SHARED,
     area,
     fold_error,
     of_equal_size,
+    p_value,
     standardized,
 )
 
@@ -131,7 +130,7 @@ def c2st(
     Estimate
         Between 0 and 1, with its standard error. Below 1/2 where the two sets share rows. Besides:
         `auc`, the mean area under the held-out ROC curves, and `p_value`, of the hypothesis that
-        the sets are of one distribution, by the Mann-Whitney statistic.
+        the sets are of one distribution: the permutation distribution of the held-out AUC.
 
     Raises
     ------
@@ -167,16 +166,11 @@ def judged(found: Sequence[Fold]) -> Estimate:
     """Return the mean accuracy of the folds, its standard error, the mean AUC and its p-value."""
     accuracy = float(np.mean([fold.accuracy for fold in found]))
     auc = float(np.mean([area(fold.scores, fold.labels) for fold in found]))
-    counts = np.array([(fold.labels.sum(), (~fold.labels).sum()) for fold in found], float)
-    counts = np.maximum(counts, 1)
-    # Variance of the Mann-Whitney statistic without a difference (Mann & Whitney 1947).
-    variance = (counts.sum(1) + 1) / (12 * counts.prod(1))
-    deviation = (SHARED * variance.sum()) ** 0.5 / len(found)
     return Estimate(
         accuracy,
         fold_error(accuracy, sum(len(fold.labels) for fold in found)),
         auc=auc,
-        p_value=float(scipy.stats.norm.sf((auc - 0.5) / deviation)),
+        p_value=p_value(auc, [fold.labels for fold in found]),
     )
 
 
