@@ -65,6 +65,7 @@ def finish(runner, seconds=120):
     return out
 
 
+@pytest.mark.slow
 def test_a_runner_that_is_killed_at_ten_random_moments(start, results):
     rng, n, before = random.Random(20), 80, 0
     for moment in range(10):

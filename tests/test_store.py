@@ -1,4 +1,5 @@
 import io
+import os
 
 import msgspec
 import numpy as np
@@ -100,6 +101,19 @@ def test_a_failing_write_leaves_the_old_files_and_no_rubbish(tmp_path, monkeypat
         results.write(record(metrics={"c2st": 0.9}), np.ones((2, 2)))
     assert results.read(record().spec.id).metrics == {"c2st": 0.5}
     assert sorted(p.name for p in tmp_path.rglob("*")) == before
+
+
+def test_what_a_killed_process_left_half_written_is_swept_up(tmp_path):
+    results = Results(tmp_path)
+    results.write(record(), np.zeros((2, 2)))
+    old, new = tmp_path / "samples" / ".tmp1", tmp_path / "records" / ".tmp2"
+    for path in (old, new):
+        path.write_text("half")
+    os.utime(old, (0, 0))
+    results.prepare()
+    assert not old.exists()
+    assert new.exists()  # perhaps somebody is writing it
+    assert len(list(results)) == 1
 
 
 def test_a_damaged_record_counts_as_missing_and_is_named(tmp_path):

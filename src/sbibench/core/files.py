@@ -19,7 +19,7 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
         Gets the open file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".tmp", delete=False) as file:
         temporary = Path(file.name)
         try:
             write(file)

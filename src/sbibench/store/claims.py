@@ -4,6 +4,8 @@ import errno
 import fcntl
 from pathlib import Path
 
+from sbibench.core.errors import StoreError
+
 _BUSY = (errno.EACCES, errno.EAGAIN)
 
 
@@ -18,10 +20,18 @@ class Claims:
     ----------
     folder
         That of the store.
+
+    Raises
+    ------
+    StoreError
+        If the file can't be made.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = (folder / "lock").open("ab")
+        try:
+            self._file = (folder / "lock").open("ab")
+        except OSError as error:
+            raise StoreError(f"can't write {folder / 'lock'}: {error.strerror}") from error
 
     def take(self, key: str) -> bool:
         """Claim a run, or a fit that runs share, by its hash; return whether nobody else has it."""

@@ -8,10 +8,11 @@ record is never without them. Two stores are merged by copying one into the othe
 """
 
 import tempfile
+import time
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,9 @@ import numpy as np
 from sbibench.core.errors import StoreError, UsageError
 from sbibench.core.files import write_whole
 from sbibench.core.run import RunRecord
+
+_ABANDONED = 3600.0
+"""Seconds after which a half-written file is nobody's any more."""
 
 _DECODER = msgspec.json.Decoder(RunRecord)
 
@@ -61,8 +65,17 @@ class Results:
             self.records.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.records):
                 pass
+            for folder in ("records", "samples"):
+                self._sweep(self.path / folder)
         except OSError as error:
             raise UsageError(f"can't write to {self.path}: {error.strerror or error}") from error
+
+    def _sweep(self, folder: Path) -> None:
+        """Remove what a process left behind that was killed while it wrote, some time ago."""
+        for path in folder.glob(".tmp*"):
+            with suppress(FileNotFoundError):  # another runner was first
+                if time.time() - path.stat().st_mtime > _ABANDONED:
+                    path.unlink()
 
     def write(self, record: RunRecord, samples: np.ndarray | None) -> None:
         """Keep a record and its samples [n, d].
