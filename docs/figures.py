@@ -1,4 +1,4 @@
-"""Makes the picture in the README: `python docs/figures.py`."""
+"""Makes the pictures in the README: `python docs/figures.py`."""
 
 from pathlib import Path
 
@@ -18,3 +18,11 @@ scores = {k: sb.metrics.c2st(key, v, task.reference_samples(1)) for k, v in samp
 named = {f"{k} (C2ST {scores[k]:.2f})": v for k, v in samples.items()}
 chart = sb.plot.posterior(task, 1, named)
 chart.save(Path(__file__).parent / "two_moons.png", ppi=130)
+
+fit_key, pair_key, check_key = jax.random.split(jax.random.key(1), 3)
+posterior = sb.get_algorithm("npe").fit(fit_key, task.problem(1, 1000))
+pairs = sb.draw_pairs(pair_key, posterior, task, 1000)
+findings = sb.diagnose(check_key, pairs)
+title = "Calibration of NPE after 1000 simulations of two moons, 1000 pairs"
+chart = sb.plot.calibration(findings, pairs.names, title)
+chart.save(Path(__file__).parent / "calibration.png", ppi=80)
