@@ -120,12 +120,23 @@ def test_a_file_of_runs_is_read_whatever_its_numbers_look_like(tmp_path):
         ("task,algorithm,num_simulations\na,b,1\n", "lacks a metric"),
         ("task,algorithm,num_simulations,C2ST\na,b,many,0.5\n", "line 2: num_simulations 'many'"),
         ("task,algorithm,num_simulations,C2ST\na,b,,0.5\n", "line 2: num_simulations"),
+        ("task,algorithm,num_simulations,C2ST\na,b,1000.7,0.5\n", "line 2: num_simulations"),
+        ("task,algorithm,num_simulations,C2ST\na,b,9^99,0.5\n", "line 2: num_simulations"),
+        ("task,algorithm,num_simulations,C2ST\na,b,-1,0.5\n", "line 2: num_simulations"),
+        ("task,algorithm,num_simulations,C2ST\na,b,1,1\na,b,1,xx\n", "line 3: C2ST is not"),
+        ("task,algorithm,num_simulations,C2ST\na,b,1,nan\n", "line 2: C2ST is not"),
     ],
 )
 def test_a_file_that_is_no_such_table_is_refused(tmp_path, text, message):
     (tmp_path / "bad.csv").write_text(text)
     with pytest.raises(UsageError, match=message):
         published.read_runs(tmp_path / "bad.csv")
+
+
+def test_a_file_without_a_value_has_no_cell(tmp_path):
+    for rows in ("", "a,b,1000,\n"):
+        (tmp_path / "empty.csv").write_text("task,algorithm,num_simulations,C2ST\n" + rows)
+        assert published.read_runs(tmp_path / "empty.csv").height == 0
 
 
 def _run(*arguments):
@@ -144,6 +155,8 @@ def test_the_command_prints_a_table_or_json(tmp_path, capsys):
     assert (row["task"], row["label"], row["verdict"]) == ("two_moons", "NPE", "worse")
     _run(tmp_path)
     assert "1 worse" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="metric 'foo', but c2st, mmd, meddist"):
+        _run(tmp_path, "--metric", "foo")
     with pytest.raises(UsageError, match="main_paper"):
         _run(tmp_path, "--study", "main_papers")
     with pytest.raises(UsageError, match="rescore"):

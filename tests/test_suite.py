@@ -62,6 +62,9 @@ def test_a_run_named_twice_is_one_run(tmp_path):
         ("seeds = [0, 1]", 'share_fit = "yes"', "Expected `bool`"),
         ("seeds = [0, 1]", "share_fits = true", "did you mean 'share_fit'"),
         ("settings = { top = 10 }", "preset = 3", "Expected `str`"),
+        ("top = 10", "top = -5", "top is 1 or more"),
+        ('"top 10"\n', '"top 10"\nfoo = 3\n', "unknown field `foo`"),
+        ('name = "rej_abc"\n[', 'name = "rej-abc"\n[', "did you mean 'rej_abc'"),
     ],
 )
 def test_what_no_run_can_be_made_of_is_refused(tmp_path, old, new, message):

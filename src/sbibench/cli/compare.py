@@ -23,11 +23,15 @@ def compare(
     results: Path,
     *,
     metric: str = "c2st",
-    study: str = "main_paper",
+    study: str | None = None,
     other: Annotated[Path | None, Parameter(name="--with")] = None,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Compare results with published ones, cell by cell: same task, label and budget.
+
+    "Better" and "worse" are differences of more than two standard errors, by the deviation of
+    theirs over observations; "/sd" is the difference in such deviations. The exit status is 1 if
+    there is no cell to compare.
 
     Parameters
     ----------
@@ -36,16 +40,22 @@ def compare(
     metric
         c2st, mmd or meddist; smaller is better for all of them.
     study
-        Which table of the 2021 paper: main_paper, or one of its supplements.
+        Which table of the 2021 paper: main_paper, the default, or one of its supplements.
     other
         A file to compare with in place of these: CSV with one row per run, as sbibm has them.
     """
     if not results.is_dir():
         raise UsageError(f"{results} is no directory of results")
-    others = published.read_runs(other) if other else published.cells(study)
-    found = cells_of(everything(Results(results))[0], others, metric)
+    if study is not None and other is not None:
+        raise UsageError("say one of --study and --with")
+    runs = everything(Results(results))[0]
+    if not len(runs):
+        raise UsageError(f"there are no results in {results}")
+    others = published.read_runs(other) if other else published.cells(study or "main_paper")
+    found = cells_of(runs, others, metric)
     if as_json:
-        return print_json(found.to_dicts())
+        print_json(found.to_dicts())
+        return int(not len(found))
     shown = Table(title=f"{metric}, mean over observations", box=SIMPLE, pad_edge=False)
     shown.add_column("task", overflow="fold")
     shown.add_column("algorithm", no_wrap=True)
@@ -64,5 +74,11 @@ def compare(
             "-" if row["in_spreads"] is None else f"{row['in_spreads']:+.1f}",
             f"[{colour}]{row['verdict']}[/]",
         )
-    out.print(shown)
-    return out.print(verdict(found))
+    if len(found):
+        out.print(shown)
+    out.print(verdict(found))
+    if not len(found):
+        for whose, labels in (("ours", runs["label"]), ("theirs", others["label"])):
+            names = ", ".join(labels.unique().sort())
+            out.print(f"labels of {whose}: {names}", markup=False, highlight=False)
+    return int(not len(found))

@@ -86,7 +86,11 @@ def diagnose(
     model: Task = registry.TASKS.get(task)
     names = check or tuple(registry.CHECKS.names())
     densities = needs_densities(names)
-    Limits(time_limit)  # says at once what is impossible
+    # What is impossible is said before anything is drawn.
+    Limits(time_limit)
+    model.observation(observation)
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(f"{directory} is a file; --out is a directory")
     if refit:
         what = _algorithm(posterior, tokens, preset or "default")
     else:

@@ -22,7 +22,7 @@ from sbibench.runner.todo import unfinished
 from sbibench.store.index import everything
 from sbibench.store.results import Results
 
-Chosen = Annotated[Part, Parameter(name="*", consume_multiple=True)]
+Chosen = Annotated[Part, Parameter(name="*", consume_multiple=(1, None), negative="")]
 
 app = App(name="suite", help="Plan and run many runs described by one TOML file.")
 

@@ -3,6 +3,7 @@
 import polars as pl
 
 from sbibench.core.errors import UsageError
+from sbibench.report.published import METRICS
 
 LIMIT = 2.0
 """Standard errors of the difference from which on a cell is called better or worse."""
@@ -51,10 +52,13 @@ def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> p
     UsageError
         If one of the two has no such metric.
     """
-    if f"metric.{metric}" not in runs.columns:
-        raise UsageError(f"no run has the metric {metric!r}; `results rescore` adds it")
     if metric not in others.columns:
-        raise UsageError(f"the figures to compare with have no metric {metric!r}")
+        known = ", ".join(m for m in METRICS if m in others.columns)
+        raise UsageError(f"the figures to compare with have no metric {metric!r}, but {known}")
+    if f"metric.{metric}" not in runs.columns:
+        raise UsageError(
+            f"no run has the metric {metric!r}; where there are samples `results rescore` adds it"
+        )
     spread = pl.col(f"{metric}.sd") if f"{metric}.sd" in others else pl.lit(None, pl.Float64)
     error = pl.col("spread") * (1 / pl.col("n") + 1 / pl.col("n_theirs")).sqrt()
     ours = (
@@ -75,7 +79,9 @@ def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> p
         ours.join(theirs, on=["task", "label", "budget"])
         .with_columns((pl.col("ours") - pl.col("theirs")).alias("difference"))
         .with_columns(
-            (pl.col("difference") / pl.col("spread")).alias("in_spreads"),
+            pl.when(pl.col("spread") > 0)
+            .then(pl.col("difference") / pl.col("spread"))
+            .alias("in_spreads"),
             pl.when(pl.col("spread").is_null())
             .then(pl.lit("unknown"))
             .when(pl.col("difference") > LIMIT * error)

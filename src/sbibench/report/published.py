@@ -6,6 +6,7 @@ gaussian_mixture are those of a later rerun, since the task was corrected after 
 in tables that the rerun has no figures for, gaussian_mixture is left out.
 """
 
+import math
 import re
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from sbibench.core.names import unknown
 FOLDER = Path(__file__).parents[1] / "data" / "published"
 CORRECTED = "gaussian_mixture"
 """The task whose figures are taken from its rerun."""
+LARGEST = 1e18
 METRICS = ("c2st", "mmd", "meddist")
 _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
@@ -89,6 +91,13 @@ def read_runs(path: Path) -> pl.DataFrame:
     if lacking or not metrics:
         needed = ", ".join(sorted(lacking)) or "a metric: C2ST, MMD or MEDDIST"
         raise UsageError(f"{path} lacks {needed}; it has {', '.join(runs.columns)}")
+    for metric in metrics:
+        values = runs[metric.upper()].cast(pl.Float64, strict=False)
+        wrong = runs[metric.upper()].is_not_null() & ~values.is_finite().fill_null(value=False)
+        if wrong.any():
+            line = int(wrong.arg_true()[0]) + 2
+            raise UsageError(f"{path}, line {line}: {metric.upper()} is not a finite number")
+        runs = runs.with_columns(values.alias(metric.upper()))
     budgets = [_number(path, row + 2, v) for row, v in enumerate(runs["num_simulations"])]
     return (
         runs.with_columns(pl.Series("budget", budgets, pl.Int64))
@@ -109,12 +118,12 @@ def _number(path: Path, line: int, text: object) -> int:
     written = str(text).strip()
     power = re.fullmatch(r"(\d+?)(?:\^(\d+)|([⁰¹²³⁴⁵⁶⁷⁸⁹]+))", written)
     try:
-        if power:
-            exponent = power[2] or power[3].translate(_DIGITS)
-            value: int = int(power[1]) ** int(exponent)
-            return value
-        return int(float(written))
-    except (ValueError, OverflowError) as error:
+        exponent = int(power[2] or power[3].translate(_DIGITS)) if power else 1
+        number = float(power[1] if power else written) ** exponent
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not (1 <= number < LARGEST and number == int(number)):
         raise UsageError(
             f"{path}, line {line}: num_simulations {written!r} is not a number of simulations"
-        ) from error
+        )
+    return int(number)

@@ -34,13 +34,19 @@ def load(path: Path) -> Suite:
         message, at, entry = str(error).partition(" - at `$.")
         keys = [int(k) if k.isdigit() else k for k in re.findall(r"\w+", entry)]
         message += f" - at `{entry}" if at else ""
-        raise UsageError(f"{path}, line {line(text, keys)}: {message}") from error
+        hints = re.findall(r"`([^`]+)`", message)
+        raise UsageError(f"{path}, line {line(text, keys, hints)}: {message}") from error
     except SuiteError as error:
-        where = line(text, error.keys, re.findall(r"['`](\w+)['`]", str(error)))
+        where = line(text, error.keys, _hints(str(error)))
         raise UsageError(f"{path}, line {where}: {error}") from error
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
     return suite
+
+
+def _hints(message: str) -> list[str]:
+    """Return what a message quotes, and then its words: the line to look at holds one of them."""
+    return [*re.findall(r"['`]([^'`]+)['`]", message), *re.findall(r"\w+", message)]
 
 
 def _check_names(content: dict[str, Any]) -> None:
