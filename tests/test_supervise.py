@@ -110,7 +110,7 @@ def test_sampling_that_ends_the_process_is_lost_alone():
 def test_a_metric_that_ends_the_process_costs_only_itself():
     records = outcome([spec(1, b="spin"), spec(2)], HASTY, ["a", "b", "c"])
     assert [r.status for r in records] == ["done", "done"]
-    assert records[0].metrics == {"a": 1.0, "c": 1.0}
+    assert set(records[0].metrics) == {"a", "c"}
     assert records[0].missing == {"b": "killed after 1 s, the hard limit"}
     assert set(records[1].metrics) == {"a", "b", "c"}
 
