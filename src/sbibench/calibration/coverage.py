@@ -60,9 +60,10 @@ def coverage(
     p_value = min(1.0, 2 * float(min(found.ks_p_values[0], found.band_p_values[0])))
     passed = p_value > level
     covered = np.array([np.mean(denser <= c) for c in (0.5, 0.8, TOLD, 0.95)])
-    # At the level where it shows most, or at the usual one where it shows there nearly as well.
+    # At the usual level where it shows there, or at that where it shows most.
     gaps = {c: abs(np.mean(denser <= c) - c) for c in (TOLD, *np.arange(0.05, 1, 0.05))}
-    at = TOLD if gaps[TOLD] > max(gaps.values()) / 2 else max(gaps, key=lambda c: gaps[c])
+    shows = gaps[TOLD] > 3 * (TOLD * (1 - TOLD) / n) ** 0.5
+    at = TOLD if shows else max(gaps, key=lambda c: gaps[c])
     told = f"{at:.0%} regions hold {np.mean(denser <= at):.0%} of the truths".replace("%", " %")
     return Finding(
         statistic=float(found.ks[0]),
