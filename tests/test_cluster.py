@@ -172,8 +172,10 @@ def test_what_a_slurm_job_asks_for():
     assert "--nworkers 8" in script
 
 
+# The script is gone once this returns: as Slurm does, it is copied first.
 SBATCH = """#!/bin/sh
-setsid sh "$1" >>jobs.log 2>&1 &
+script=$(cat "$1")
+setsid sh -c "$script" >>jobs.log 2>&1 &
 echo "Submitted batch job $!"
 """
 
