@@ -16,13 +16,14 @@ from sbibench.store.table import table
 CELL = ("two_moons", "NPE", 1000)
 
 
-def record(c2st, observation, label="NPE", status="done", task="two_moons"):
+def record(c2st, observation, label="NPE", status="done", task="two_moons", error=None):
     spec = RunSpec(
         task=task, task_version=1, algorithm="npe", settings={}, label=label, budget=1000,
         observation=observation, seed=0,
     )  # fmt: skip
     metrics = {} if c2st is None else {"c2st": c2st}
-    return RunRecord(spec=spec, status=status, reason="x", metrics=metrics)
+    errors = {} if error is None else {"c2st": error}
+    return RunRecord(spec=spec, status=status, reason="x", metrics=metrics, errors=errors)
 
 
 def others(mean, sd, n=10):
@@ -75,6 +76,13 @@ def test_a_verdict_is_by_the_standard_error_of_the_difference(values, sd, expect
     assert found["difference"] == pytest.approx(mean - 0.55)
     if sd:
         assert found["in_spreads"] == pytest.approx((mean - 0.55) / sd)
+
+
+def test_the_error_of_measuring_is_that_of_the_mean_of_the_runs_that_tell_theirs():
+    runs = [record(0.5, 1, error=0.03), record(0.6, 2, error=0.04)]
+    assert compare(table(runs), others(0.5, 0.1))["error"][0] == pytest.approx(0.025)
+    more = table([*runs, record(0.6, 3)])
+    assert compare(more, others(0.5, 0.1))["error"][0] == pytest.approx(0.025)
 
 
 def test_runs_that_failed_and_cells_that_only_one_has_do_not_count():

@@ -13,9 +13,9 @@ def spec(algorithm="npe", task="two_moons", budget=1000, observation=1):
     )  # fmt: skip
 
 
-def record(seconds, **where):
+def record(seconds, status="done", **where):
     stages = {"fit": 0.75 * seconds, "metrics": 0.25 * seconds, "compile": 1000.0}
-    return RunRecord(spec=spec(**where), status="done", reason="x", seconds=stages)
+    return RunRecord(spec=spec(**where), status=status, reason="x", seconds=stages)
 
 
 RECORDS = [
@@ -23,6 +23,7 @@ RECORDS = [
     record(20, observation=2),
     record(40, task="slcp"),
     record(300, algorithm="nle", budget=10_000),
+    record(0.1, status="failed", observation=3),
 ]
 
 

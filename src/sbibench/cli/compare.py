@@ -30,7 +30,8 @@ def compare(
     """Compare results with published ones, cell by cell: same task, label and budget.
 
     "Better" and "worse" are differences of more than two standard errors, by the deviation of
-    theirs over observations; "/sd" is the difference in such deviations. The exit status is 1 if
+    theirs over observations; "/sd" is the difference in such deviations, "±" the standard error of
+    measuring ours. The exit status is 1 if
     there is no cell to compare.
 
     Parameters
@@ -56,10 +57,10 @@ def compare(
     if as_json:
         print_json(found.to_dicts())
         return int(not len(found))
-    shown = Table(title=f"{metric}, mean over observations", box=SIMPLE, pad_edge=False)
+    shown = Table(title=f"{metric}, mean over observations", box=SIMPLE, padding=0, pad_edge=False)
     shown.add_column("task", overflow="fold")
     shown.add_column("algorithm", no_wrap=True)
-    for name in ("budget", "runs", "ours", "theirs", "diff", "/sd", "verdict"):
+    for name in ("budget", "runs", "ours", "±", "theirs", "diff", "/sd", "verdict"):
         shown.add_column(name, justify="right", no_wrap=True)
     for row in found.iter_rows(named=True):
         colour = _COLOURS.get(row["verdict"], "dim")
@@ -69,6 +70,7 @@ def compare(
             f"{row['budget']:,}",
             str(row["n"]),
             f"{row['ours']:.3f}",
+            "-" if row["error"] is None else f"{row['error']:.3f}",
             f"{row['theirs']:.3f}",
             f"{row['difference']:+.3f}",
             "-" if row["in_spreads"] is None else f"{row['in_spreads']:+.1f}",

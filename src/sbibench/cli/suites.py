@@ -13,6 +13,7 @@ from sbibench.cli.console import Directory, Json, err, out, print_json
 from sbibench.cli.engine import HERE, Where, carry_out
 from sbibench.core.cores import cores
 from sbibench.core.errors import UsageError
+from sbibench.core.run import RunSpec
 from sbibench.report.summary import summary
 from sbibench.report.terminal import benchmark_table, failure_table
 from sbibench.runner.estimate import in_words, time_left
@@ -36,7 +37,9 @@ def suite_plan(
     directory: Directory = Path("results"),
     as_json: Json = False,
 ) -> None:
-    """Show which runs a suite consists of, which are still to do, and how long; nothing is run.
+    """Show which runs a suite consists of, what is recorded, and how long the rest takes.
+
+    Nothing is run; --json lists every run.
 
     Parameters
     ----------
@@ -58,13 +61,7 @@ def suite_plan(
         return print_json(
             [msgspec.to_builtins(s) | {"id": s.id, "to_do": s.id in todo} for s in runs]
         )
-    shown = Table("task", "algorithm", "budget", "observation", "seed", "state")
-    for s in runs:
-        state = "to do" if s.id in todo else "recorded"
-        shown.add_row(
-            escape(s.task), escape(s.label), f"{s.budget:,}", str(s.observation), str(s.seed), state
-        )
-    out.print(shown)
+    out.print(_progress(runs, todo))
     out.print(f"{len(runs)} runs, {len(todo)} to do")
     if len(left) < len(found):
         out.print(f"{len(found) - len(left)} of these lack metrics only")
@@ -75,6 +72,29 @@ def suite_plan(
     if time and unknown:
         said += f", without {unknown} runs of algorithms of which none is on record"
     return out.print(said)
+
+
+def _progress(runs: list[RunSpec], todo: set[str]) -> Table:
+    """Return how many of the runs are recorded, by task and algorithm, with a column a budget."""
+    budgets = sorted({s.budget for s in runs})
+    shown = Table(title="Runs that are recorded, by the number of simulations")
+    shown.add_column("task", no_wrap=True)
+    shown.add_column("algorithm")
+    for budget in budgets:
+        shown.add_column(f"{budget:,}", justify="right", no_wrap=True)
+    cells: dict[tuple[str, str], dict[int, list[bool]]] = {}
+    for s in runs:
+        row = cells.setdefault((s.task, s.label), {})
+        row.setdefault(s.budget, []).append(s.id not in todo)
+    before = None
+    for (task, label), row in cells.items():
+        if before not in (None, task):
+            shown.add_section()
+        counts = ((sum(row[b]), len(row[b])) if b in row else None for b in budgets)
+        texts = ("-" if c is None else f"{c[0]} of {c[1]}" for c in counts)
+        shown.add_row(escape(task) if task != before else "", escape(label), *texts)
+        before = task
+    return shown
 
 
 @app.command(name="run")

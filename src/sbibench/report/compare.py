@@ -4,6 +4,7 @@ import polars as pl
 
 from sbibench.core.errors import UsageError
 from sbibench.report.published import METRICS
+from sbibench.report.summary import error_of_mean
 
 LIMIT = 2.0
 """Standard errors of the difference from which on a cell is called better or worse."""
@@ -42,7 +43,8 @@ def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> p
     Returns
     -------
     DataFrame
-        task, label, budget, n (our runs), ours, theirs, spread (their standard deviation over
+        task, label, budget, n (our runs), ours, error (the standard error of measuring that mean,
+        null where the metric tells none), theirs, spread (their standard deviation over
         observations), difference, in_spreads, and verdict: "better" or "worse" where the
         difference is more than `LIMIT` standard errors (their spread, for both means), else
         "equal"; "unknown" where there is no spread.
@@ -60,12 +62,17 @@ def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> p
             f"no run has the metric {metric!r}; where there are samples `results rescore` adds it"
         )
     spread = pl.col(f"{metric}.sd") if f"{metric}.sd" in others else pl.lit(None, pl.Float64)
-    error = pl.col("spread") * (1 / pl.col("n") + 1 / pl.col("n_theirs")).sqrt()
+    tolerance = LIMIT * pl.col("spread") * (1 / pl.col("n") + 1 / pl.col("n_theirs")).sqrt()
+    told = error_of_mean(f"error.{metric}") if f"error.{metric}" in runs.columns else pl.lit(None)
     ours = (
         runs.filter((pl.col("status") == "done") & pl.col(f"metric.{metric}").is_not_null())
         .with_columns(pl.col("label").replace(NAMES))
         .group_by("task", "label", "budget", *_SAME)
-        .agg(pl.len().alias("n"), pl.col(f"metric.{metric}").mean().alias("ours"))
+        .agg(
+            pl.len().alias("n"),
+            pl.col(f"metric.{metric}").mean().alias("ours"),
+            told.cast(pl.Float64).alias("error"),
+        )
     )
     theirs = others.select(
         "task",
@@ -84,9 +91,9 @@ def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> p
             .alias("in_spreads"),
             pl.when(pl.col("spread").is_null())
             .then(pl.lit("unknown"))
-            .when(pl.col("difference") > LIMIT * error)
+            .when(pl.col("difference") > tolerance)
             .then(pl.lit("worse"))
-            .when(pl.col("difference") < -LIMIT * error)
+            .when(pl.col("difference") < -tolerance)
             .then(pl.lit("better"))
             .otherwise(pl.lit("equal"))
             .alias("verdict"),

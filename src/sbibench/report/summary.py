@@ -5,6 +5,11 @@ import polars as pl
 CELL = ["task", "label", "budget", "samples", "task_version", "settings", "share_fit"]
 
 
+def error_of_mean(column: str) -> pl.Expr:
+    """Return the standard error of a mean, by those of its terms that have one; null for none."""
+    return (pl.col(column).pow(2).sum().sqrt() / pl.col(column).count()).fill_nan(None)
+
+
 def summary(runs: pl.DataFrame) -> pl.DataFrame:
     """Return one row per task, algorithm with its settings, and budget.
 
@@ -25,9 +30,7 @@ def summary(runs: pl.DataFrame) -> pl.DataFrame:
             *(pl.col(m).mean().alias(m.removeprefix("metric.")) for m in metrics),
             *(pl.col(m).std().alias(f"{m.removeprefix('metric.')}.sd") for m in metrics),
             *(
-                (pl.col(e).pow(2).sum().sqrt() / pl.col(e).count())
-                .fill_nan(None)
-                .alias(f"{e.removeprefix('error.')}.error")
+                error_of_mean(e).alias(f"{e.removeprefix('error.')}.error")
                 for e in runs.columns
                 if e.startswith("error.")
             ),

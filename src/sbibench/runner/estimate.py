@@ -27,7 +27,7 @@ def time_left(todo: Sequence[RunSpec], records: Iterable[RunRecord], workers: in
     for record in records:
         s = record.spec
         took = sum(v for stage, v in record.seconds.items() if stage != "compile")
-        if took:
+        if took and record.status in {"done", "timeout"}:  # others may have ended at once
             seconds.setdefault((s.algorithm, s.task, s.budget), []).append(took)
     guesses = {
         kind: _guess(seconds, *kind) for kind in {(s.algorithm, s.task, s.budget) for s in todo}
