@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import kstest, norm
 
 import sbibench as sb
-from gaussian_pairs import gaussian_pairs
 from sbibench.calibration import contraction, coverage, data_average, lc2st, nltp, sbc, tarp
+from sbibench.contract.gaussian_pairs import gaussian_pairs
 from sbibench.core.errors import SbibenchError, UsageError
 from sbibench.core.registry import CHECKS
 

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import sbibench as sb
-from gaussian_pairs import gaussian_pairs
+from sbibench.contract.gaussian_pairs import gaussian_pairs
 from sbibench.core.errors import UsageError
 
 

@@ -7,196 +7,40 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
-from jaxtyping import TypeCheckError
 
+from contract import kept, points
+from sbibench.contract.tasks import Model
 from sbibench.core import priors, registry
 from sbibench.core.blocks import map_rows
-from sbibench.core.deadline import Deadline
-from sbibench.core.errors import UsageError
 from sbibench.core.models import bernoulli_glm as glm
 from sbibench.core.models import slcp
-from sbibench.core.simulator import Simulator
 from sbibench.tasks import bernoulli_glm_raw, sir, slcp_distractors, two_moons
 
 KEY = jax.random.key(20)
-COMPILED: list[str] = []
-
-
-def _note(event: str, _: float, **__: object) -> None:
-    if event == "/jax/core/compile/backend_compile_duration":
-        COMPILED.append(event)
-
-
-jax.monitoring.register_event_duration_secs_listener(_note)
 
 
 @pytest.fixture(scope="module", params=registry.TASKS.names())
-def task(request):
-    return registry.TASKS.get(request.param)
+def model(request):
+    return Model(request.param)
 
 
-@functools.cache
+@points("task")
+def test_the_contract_is_kept(model, point):
+    kept(point, model)
+
+
+# --------------------------------------------------------------------- particular laws
+
+model_of = functools.cache(Model)
+
+
 def prior_draws(task):
-    return priors.rows(task.prior).sample(KEY, 100).astype(np.float64)
-
-
-def simulator(task, budget=10**6):
-    return Simulator(task.simulate, (task.d, task.p), budget, Deadline())
+    return model_of(task.name).thetas
 
 
 def repeat(task, key, theta, n):
     """Return n draws of x at one θ, in float64."""
-    return map_rows(task.simulate, np.tile(theta, (n, 1)), key=key)
-
-
-@functools.cache
-def value_and_gradient(task):
-    return jax.jit(jax.vmap(jax.value_and_grad(task.log_likelihood), in_axes=(0, None)))
-
-
-@functools.cache
-def likelihood_of_many(task):
-    """(θ, xs) -> log likelihoods of all xs at one θ."""
-    return jax.jit(jax.vmap(task.log_likelihood, in_axes=(None, 0)))
-
-
-# ------------------------------------------------------------------------------ contract
-
-
-def test_name_is_the_file_and_texts_are_there(task):
-    assert task.name in registry.TASKS.names()
-    assert task.label
-    assert task.citation
-    assert len(set(task.parameter_names)) == task.d
-    assert len(set(task.data_names)) == task.p
-
-
-def test_simulations_have_shape_type_and_are_valid(task):
-    thetas = prior_draws(task)
-    assert thetas.shape == (100, task.d)
-    assert priors.rows(task.prior).inside(thetas).all()
-    result = simulator(task)(KEY, thetas)
-    assert result.xs.shape == (100, task.p)
-    assert result.xs.dtype == np.float32
-    assert result.valid.all()
-    assert len(np.unique(result.xs, axis=0)) > 90
-
-
-def test_a_batch_is_its_single_calls(task):
-    thetas = prior_draws(task)
-    batch = map_rows(task.simulate, thetas, key=KEY)
-    assert batch.dtype == np.float64
-    single = jax.jit(task.simulate)
-    for i in (0, 1, 99):
-        x = single(jax.random.fold_in(KEY, i), thetas[i])
-        np.testing.assert_allclose(batch[i], x, rtol=1e-9, atol=1e-9)
-
-
-def test_same_key_same_result_and_another_key_another(task):
-    thetas = prior_draws(task)
-    first = simulator(task)(KEY, thetas).xs
-    np.testing.assert_array_equal(first, simulator(task)(KEY, thetas).xs)
-    assert not np.array_equal(first, simulator(task)(jax.random.key(21), thetas).xs)
-
-
-def test_no_second_compilation(task):
-    thetas = np.tile(prior_draws(task), (11, 1))
-    simulator(task)(KEY, thetas[:5])
-    before = len(COMPILED)
-    simulator(task)(jax.random.key(3), thetas)
-    assert len(COMPILED) == before
-    jax.jit(lambda x: x + before)(1.0)
-    assert len(COMPILED) > before  # the counter does count
-
-
-def test_prior_goes_to_the_whole_space_and_back(task):
-    rows, thetas = priors.rows(task.prior), prior_draws(task)
-    us = rows.from_support(thetas)
-    assert np.isfinite(us).all()
-    np.testing.assert_allclose(rows.to_support(us), thetas, rtol=1e-5, atol=1e-5)
-    assert np.isfinite(rows.log_prob(thetas)).all()
-
-
-def test_observations_beyond_the_canonical_ones_are_simulated_the_same_everywhere(task):
-    xs = [task.observation(i) for i in (11, 12, 2**31 - 1)]
-    for i, x in zip((11, 12), xs, strict=False):
-        assert x.shape == (task.p,)
-        assert x.dtype == np.float64
-        assert np.isfinite(x).all()
-        np.testing.assert_array_equal(x, task.observation(i))
-        np.testing.assert_array_equal(x, x.astype(np.float32))
-        theta = task.true_parameters(i)
-        assert priors.rows(task.prior).inside(theta[None]).all()
-        assert np.isfinite(jax.jit(task.log_likelihood)(jnp.asarray(theta), jnp.asarray(x)))
-    assert not np.array_equal(xs[0], xs[1])
-
-
-def test_observations_count_from_one(task):
-    for i in range(1, 11):
-        assert task.observation(i).shape == (task.p,)
-        assert np.isfinite(task.observation(i)).all()
-        assert task.true_parameters(i).shape == (task.d,)
-        assert priors.rows(task.prior).inside(task.true_parameters(i)[None]).all()
-    np.testing.assert_array_equal(task.observation(1), task.observations[0])
-    for wrong in (0, 2**31, -1, 1.0, True):
-        with pytest.raises((UsageError, TypeCheckError)):
-            task.observation(wrong)
-        with pytest.raises((UsageError, TypeCheckError)):
-            task.true_parameters(wrong)
-
-
-def test_likelihood_and_gradient_are_finite_or_the_value_is_minus_infinity(task):
-    function = value_and_gradient(task)
-    for i in (1, 2):
-        thetas = np.concatenate([task.true_parameters(i)[None], prior_draws(task)])
-        values, gradients = function(thetas, task.observation(i))
-        assert np.isfinite(values[0])
-        assert not np.isnan(values).any()
-        assert (values < np.inf).all()
-        assert np.isfinite(gradients).all()
-
-
-def test_gradient_is_the_slope(task):
-    theta, x = task.true_parameters(1), task.observation(1)
-    steps = 1e-4 * np.abs(theta)
-    points = np.concatenate([theta[None], theta + np.diag(steps), theta - np.diag(steps)])
-    values, gradients = value_and_gradient(task)(np.resize(points, (101, task.d)), x)
-    values, d = np.asarray(values), task.d
-    slope = (values[1 : d + 1] - values[d + 1 : 2 * d + 1]) / (2 * steps)
-    np.testing.assert_allclose(gradients[0], slope, rtol=1e-2, atol=1e-3 * np.abs(slope).max())
-
-
-@pytest.mark.parametrize("observation", [1, 4])
-def test_likelihood_is_that_of_the_simulator(task, observation):
-    """Told by its likelihoods, which of two parameters made x is a calibrated guess.
-
-    With label ~ Bernoulli(1/2) and x ~ p(x | θ_label), P(label | x) = sigmoid(difference of log
-    likelihoods), so (label - P) has mean 0, times any function of x too. This holds for every
-    support, for counts and for what leaves out a factor of x alone.
-    """
-    n, centre = 2000, task.true_parameters(observation)
-    u = priors.rows(task.prior).from_support(np.stack([centre, prior_draws(task)[observation]]))
-    informative = 0
-    for step in (1e-3, 1e-2, 0.1, 0.3):
-        other = priors.rows(task.prior).to_support((u[0] + step * (u[1] - u[0]))[None])[0]
-        key_0, key_1 = jax.random.split(jax.random.fold_in(KEY, int(1000 * step)))
-        xs = np.concatenate([repeat(task, key_0, centre, n), repeat(task, key_1, other, n)])
-        labels = np.repeat([0.0, 1.0], n)
-        function = likelihood_of_many(task)
-        guess = scipy.special.expit(np.asarray(function(other, xs) - function(centre, xs)))
-        residual = labels - guess
-        if not 0.02 < np.abs(residual).mean() < 0.495:  # certain, or no better than a coin
-            assert np.abs(residual.mean()) < 0.02
-            continue
-        informative += 1
-        for weight in (np.ones(2 * n), 2 * guess - 1):
-            weighted = (residual * weight).reshape(2, n)
-            error = np.sqrt((weighted.var(1) / n).sum()) / 2
-            assert np.abs(weighted.mean()) < 4.5 * error
-    assert informative
-
-
-# --------------------------------------------------------------------- particular laws
+    return model_of(task.name).repeat(key, theta, n)
 
 
 def within(values, expected, errors=5.0):
@@ -313,7 +157,7 @@ def test_two_moons_likelihood_integrates_to_one():
     x0, x1 = np.meshgrid(0.25 + grid + 1e-5, grid, indexing="ij")
     shift = np.asarray(two_moons.shift(jnp.array(theta)))
     xs = np.stack([x0.ravel(), x1.ravel()], axis=1) + shift
-    density = np.exp(likelihood_of_many(registry.TASKS.get("two_moons"))(theta, xs))
+    density = np.exp(model_of("two_moons").likelihood_of_many(theta, xs))
     assert density.sum() * (grid[1] - grid[0]) ** 2 == pytest.approx(1, abs=2e-3)
 
 
@@ -345,7 +189,7 @@ def test_sir_likelihood_is_binomial():
     theta, x = task.true_parameters(1), task.observation(1)
     p = np.exp(map_rows(sir.log_infected, theta[None])[0])
     expected = scipy.stats.binom(1000, p).logpmf(x).sum()
-    values = likelihood_of_many(task)(theta, np.stack([x, x + 0.5, x - 1, x + 1000]))
+    values = model_of(task.name).likelihood_of_many(theta, np.stack([x, x + 0.5, x - 1, x + 1000]))
     assert values[0] == pytest.approx(expected, rel=1e-6)
     assert (values[1:] == -np.inf).all()
 
@@ -355,9 +199,9 @@ def test_what_has_no_solution_is_invalid(name):
     task = registry.TASKS.get(name)
     thetas = np.array(prior_draws(task)[:4])
     thetas[1] = np.inf
-    result = simulator(task)(KEY, thetas)
+    result = model_of(name).simulator(KEY, thetas)
     assert result.valid.tolist() == [True, False, True, True]
-    values, gradients = value_and_gradient(task)(
+    values, gradients = model_of(name).value_and_gradient(
         np.resize(thetas, (101, task.d)), task.observation(1)
     )
     assert values[1] == -np.inf

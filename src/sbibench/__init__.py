@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "SliceSampling", "Task", "calibration", "diagnose", "draw_pairs", "get_algorithm",
-    "get_check", "get_metric", "get_task", "load", "metrics", "plot", "reference", "refit_pairs",
-    "slice_chains",
+    "SliceSampling", "Task", "calibration", "diagnose", "draw_pairs", "from_function",
+    "get_algorithm", "get_check", "get_metric", "get_task", "load", "metrics", "plot", "reference",
+    "refit_pairs", "sbibm", "slice_chains",
 ]  # fmt: skip
 
 _LATER = {
@@ -31,11 +31,13 @@ _LATER = {
     "calibration": "calibration:",
     "diagnose": "runner.diagnosis:diagnose",
     "draw_pairs": "runner.pairs:draw_pairs",
+    "from_function": "inference.from_function:from_function",
     "load": "inference.saving:load",
     "metrics": "metrics:",
     "plot": "report.plot:",
     "reference": "reference:",
     "refit_pairs": "runner.pairs:refit_pairs",
+    "sbibm": "store.sbibm:",
     "slice_chains": "inference.slice:slice_chains",
 }
 

@@ -24,6 +24,7 @@ for name, command in {
     "metrics": "listing:metrics",
     "checks": "listing:checks",
     "run": "single:run",
+    "check": "check:check",
     "diagnose": "diagnose:diagnose",
     "compare": "compare:compare",
     "reference": "references:reference",

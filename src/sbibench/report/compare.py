@@ -5,24 +5,10 @@ import polars as pl
 from sbibench.core.errors import UsageError
 from sbibench.report.published import METRICS
 from sbibench.report.summary import error_of_mean
+from sbibench.store.sbibm import LABELS
 
 LIMIT = 2.0
 """Standard errors of the difference from which on a cell is called better or worse."""
-
-NAMES = {
-    "rej_abc": "REJ-ABC",
-    "smc_abc": "SMC-ABC",
-    "nle": "NLE",
-    "snle": "SNLE",
-    "npe": "NPE",
-    "snpe_c": "SNPE",
-    "nre": "NRE",
-    "snre": "SNRE",
-    "rf_abc": "RF-ABC",
-    "sl": "SL",
-}
-"""What the published tables call the algorithms that a run without a label is of."""
-
 
 _SAME = ("settings", "samples", "share_fit", "task_version")
 """What is the same in the runs of a cell; the same label with other settings is another cell."""
@@ -66,7 +52,7 @@ def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> p
     told = error_of_mean(f"error.{metric}") if f"error.{metric}" in runs.columns else pl.lit(None)
     ours = (
         runs.filter((pl.col("status") == "done") & pl.col(f"metric.{metric}").is_not_null())
-        .with_columns(pl.col("label").replace(NAMES))
+        .with_columns(pl.col("label").replace(LABELS))
         .group_by("task", "label", "budget", *_SAME)
         .agg(
             pl.len().alias("n"),

@@ -6,21 +6,17 @@ gaussian_mixture are those of a later rerun, since the task was corrected after 
 in tables that the rerun has no figures for, gaussian_mixture is left out.
 """
 
-import math
-import re
 from pathlib import Path
 
 import polars as pl
 
-from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
+from sbibench.store import sbibm
 
 FOLDER = Path(__file__).parents[1] / "data" / "published"
 CORRECTED = "gaussian_mixture"
 """The task whose figures are taken from its rerun."""
-LARGEST = 1e18
-METRICS = ("c2st", "mmd", "meddist")
-_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+METRICS = tuple(sbibm.METRICS.values())
 
 
 def studies() -> list[str]:
@@ -72,58 +68,22 @@ def cells(study: str = "main_paper") -> pl.DataFrame:
 
 
 def read_runs(path: Path) -> pl.DataFrame:
-    """Return the cells of a file of runs as sbibm distributes them.
-
-    One row per run; columns `task`, `algorithm`, `num_simulations` (a number, or a power of ten
-    like 10³), `num_observation`, and metrics in capitals: C2ST, MMD, MEDDIST.
+    """Return the cells of a file of runs as sbibm distributes them; see `store.sbibm.runs`.
 
     Raises
     ------
     UsageError
         If the file can't be read or lacks a column.
     """
-    try:
-        runs = pl.read_csv(path, infer_schema_length=None)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise UsageError(f"{path}: {error}") from error
-    lacking = {"task", "algorithm", "num_simulations"} - {*runs.columns}
-    metrics = [m for m in METRICS if m.upper() in runs.columns]
-    if lacking or not metrics:
-        needed = ", ".join(sorted(lacking)) or "a metric: C2ST, MMD or MEDDIST"
-        raise UsageError(f"{path} lacks {needed}; it has {', '.join(runs.columns)}")
-    for metric in metrics:
-        values = runs[metric.upper()].cast(pl.Float64, strict=False)
-        wrong = runs[metric.upper()].is_not_null() & ~values.is_finite().fill_null(value=False)
-        if wrong.any():
-            line = int(wrong.arg_true()[0]) + 2
-            raise UsageError(f"{path}, line {line}: {metric.upper()} is not a finite number")
-        runs = runs.with_columns(values.alias(metric.upper()))
-    budgets = [_number(path, row + 2, v) for row, v in enumerate(runs["num_simulations"])]
+    runs = sbibm.runs(path)
+    metrics = [m for m in METRICS if f"metric.{m}" in runs.columns]
     return (
-        runs.with_columns(pl.Series("budget", budgets, pl.Int64))
-        .rename({"algorithm": "label"})
-        .group_by("task", "label", "budget")
+        runs.group_by("task", "label", "budget")
         .agg(
-            pl.col(metrics[0].upper()).count().alias("n"),
-            *(pl.col(m.upper()).mean().alias(m) for m in metrics),
-            *(pl.col(m.upper()).std().alias(f"{m}.sd") for m in metrics),
+            pl.col(f"metric.{metrics[0]}").count().alias("n"),
+            *(pl.col(f"metric.{m}").mean().alias(m) for m in metrics),
+            *(pl.col(f"metric.{m}").std().alias(f"{m}.sd") for m in metrics),
         )
         .filter(pl.col("n") > 0)
         .sort("task", "label", "budget")
     )
-
-
-def _number(path: Path, line: int, text: object) -> int:
-    """Return the number that is written as 1000, 1e3, 10³ or 10^3."""
-    written = str(text).strip()
-    power = re.fullmatch(r"(\d+?)(?:\^(\d+)|([⁰¹²³⁴⁵⁶⁷⁸⁹]+))", written)
-    try:
-        exponent = int(power[2] or power[3].translate(_DIGITS)) if power else 1
-        number = float(power[1] if power else written) ** exponent
-    except (ValueError, OverflowError):
-        number = math.nan
-    if not (1 <= number < LARGEST and number == int(number)):
-        raise UsageError(
-            f"{path}, line {line}: num_simulations {written!r} is not a number of simulations"
-        )
-    return int(number)

@@ -3,6 +3,8 @@
 θ ~ N(0, I), x ~ N(θ, I), so the posterior is N(x / 2, I / 2).
 """
 
+from typing import Literal
+
 import numpy as np
 from scipy.stats import norm
 
@@ -11,7 +13,11 @@ from sbibench.core.calibration import Pairs
 SD = np.sqrt(0.5)
 
 
-def _wrong(kind, xs):
+Kind = Literal["exact", "shifted", "narrow", "wide", "prior", "local"]
+"""What is wrong with a posterior."""
+
+
+def _wrong(kind: Kind, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and deviation of a posterior of this kind for xs [n, d]."""
     mean, deviation = xs / 2, np.full_like(xs, SD)
     match kind:
@@ -28,7 +34,15 @@ def _wrong(kind, xs):
     return mean, deviation
 
 
-def gaussian_pairs(kind="exact", n=200, draws=100, d=2, seed=0, x_obs=0.5, at_x_obs=500):
+def gaussian_pairs(
+    kind: Kind = "exact",
+    n: int = 200,
+    draws: int = 100,
+    d: int = 2,
+    seed: int = 0,
+    x_obs: float = 0.5,
+    at_x_obs: int = 500,
+) -> Pairs:
     """Return pairs with the posterior of this kind."""
     rng = np.random.default_rng(seed)
     thetas = rng.normal(size=(n, d))
