@@ -219,8 +219,17 @@ def test_every_language_is_one_that_is_looked_at():
         assert {b.language for b in blocks(page)} <= known, named(page)
 
 
-def test_every_link_leads_to_a_file():
-    links = re.findall(r"\]\(([^)#]+)\)", PAGES[0].read_text())
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_every_link_leads_to_a_file(page):
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text())
     assert links
     for link in links:
         assert "://" in link or (ROOT / link).exists(), link
+
+
+def test_the_citation_is_of_this_version():
+    import sbibench
+
+    found = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= set(found)
+    assert found["version"] == sbibench.__version__
