@@ -103,6 +103,8 @@ def _certificates(task: Any) -> str:
         return ""
     head = ["observation", "method", "acceptance", "second method", "R-hat", "effective samples"]
     head += ["C2ST", "calibration p", "passed"]
+    filled = [i for i in range(len(head)) if any(row[i] != "" for row in rows)]
+    head, rows = [head[i] for i in filled], [[row[i] for i in filled] for row in rows]
     wanted = {check.name: check.wanted for record in found if record for check in record.checks}
     checks = [[cell(check), cell(want)] for check, want in wanted.items()]
     return (
