@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: quick test test-slow lint clean
+.PHONY: quick test test-slow lint docs clean
 
 $(VENV)/done: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -25,5 +25,8 @@ lint: $(VENV)/done
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/done
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
+
 clean:
-	rm -rf $(VENV) results/quick
+	rm -rf $(VENV) results/quick site

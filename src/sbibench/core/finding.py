@@ -55,7 +55,7 @@ class Finding:
         return {
             "statistic": self.statistic,
             "p_value": self.p_value,
-            "passed": self.passed,
+            "passed": None if self.passed is None else bool(self.passed),  # NumPy's is no JSON
             "level": self.level,
             "verdict": self.verdict,
             "values": {name: np.asarray(v).tolist() for name, v in self.values.items()},
