@@ -26,9 +26,6 @@ from sbibench.report.site.facts import TaskFacts
 from sbibench.store.index import everything
 from sbibench.store.results import Results
 
-DRAWN = 100
-"""Data simulated from each set of posterior samples, for the posterior predictive."""
-
 
 def report(
     results: Path,
@@ -119,11 +116,9 @@ def facts(name: str) -> TaskFacts:
         return None if found is None else references.samples(references.SHIPPED, found)
 
     def predict(sets: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        chosen = [s[np.linspace(0, len(s) - 1, min(DRAWN, len(s))).astype(int)] for s in sets]
-        thetas = np.concatenate(chosen).astype(np.float64)
+        thetas = np.concatenate(sets).astype(np.float64)
         xs = map_rows(task.simulate, thetas, key=jax.random.key(0))
-        ends = np.cumsum([len(c) for c in chosen])[:-1]
-        return np.split(np.asarray(xs), ends)
+        return np.split(np.asarray(xs), np.cumsum([len(s) for s in sets])[:-1])
 
     return TaskFacts(
         name=name,

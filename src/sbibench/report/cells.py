@@ -1,8 +1,6 @@
 """Runs as the cells of a benchmark: task, algorithm, budget, with a mean and how sure it is."""
 
-import numpy as np
 import polars as pl
-from scipy import stats
 
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
@@ -47,9 +45,8 @@ def cells(runs: pl.DataFrame, metric: str) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        task, name, budget, runs, done, n (values), mean, low and high (95 % interval of the mean
-        over observations and seeds, Student's t; null for one value), error (standard error of
-        measuring it) and seconds (mean, without metrics).
+        task, name, budget, runs, done, n (values), mean and sd over observations and seeds, error
+        (standard error of measuring the mean) and seconds (mean, without metrics).
 
     Raises
     ------
@@ -61,7 +58,7 @@ def cells(runs: pl.DataFrame, metric: str) -> pl.DataFrame:
     seconds = pl.sum_horizontal(stages) if stages else pl.lit(None, pl.Float64)
     error = pl.col(f"error.{metric}") if f"error.{metric}" in runs else pl.lit(None, pl.Float64)
     done = pl.col("status") == "done"
-    found = (
+    return (
         named(runs)
         .group_by("task", "name", "budget")
         .agg(
@@ -70,18 +67,13 @@ def cells(runs: pl.DataFrame, metric: str) -> pl.DataFrame:
             value.filter(done).count().alias("n"),
             value.filter(done).mean().alias("mean"),
             value.filter(done).std().alias("sd"),
-            (error.filter(done).pow(2).sum().sqrt() / error.filter(done).count()).alias("error"),
+            (error.filter(done).pow(2).sum().sqrt() / error.filter(done).count())
+            .fill_nan(None)
+            .alias("error"),
             seconds.filter(done).mean().alias("seconds"),
         )
         .sort("task", "name", "budget")
     )
-    n = found["n"].to_numpy()
-    quantile = np.where(n > 1, stats.t.ppf(0.975, np.maximum(n - 1, 1)), np.nan)
-    half = pl.Series(quantile / np.sqrt(np.maximum(n, 1))).fill_nan(None) * found["sd"]
-    low, high = (found["mean"] - half).alias("low"), (found["mean"] + half).alias("high")
-    if metric in BOUNDED:
-        high = high.clip(None, 1.0)
-    return found.drop("sd").with_columns(low, high, pl.col("error").fill_nan(None))
 
 
 def of_task(runs: pl.DataFrame, task: str) -> pl.DataFrame:
@@ -93,3 +85,19 @@ def of_task(runs: pl.DataFrame, task: str) -> pl.DataFrame:
             raise UsageError("there are no runs")
         raise unknown("task of these results", task, known)
     return found
+
+
+def bounds(found: pl.DataFrame, metric: str) -> tuple[list[float], list[float]]:
+    """Return for each cell the values that are good and bad: fixed, or those of its task."""
+    if metric in BOUNDED:
+        return [0.5] * len(found), [1.0] * len(found)
+    both = found.select(
+        pl.col("mean").min().over("task").alias("low"),
+        pl.col("mean").max().over("task").alias("high"),
+    )
+    return both["low"].to_list(), both["high"].to_list()
+
+
+def short(value: float) -> str:
+    """Return a number in five characters or so."""
+    return f"{value:.3f}" if 0.01 <= abs(value) < 10 else f"{value:.2g}"

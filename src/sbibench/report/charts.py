@@ -3,7 +3,8 @@
 import altair as alt
 import polars as pl
 
-from sbibench.report.cells import BOUNDED, cells, checked, named, of_task
+from sbibench.report.cells import BOUNDED, bounds, cells, checked, named, of_task, short
+from sbibench.report.intervals import intervals
 from sbibench.report.shades import CIVIDIS, fraction
 from sbibench.report.style import COLOURS
 
@@ -32,7 +33,7 @@ def metric(runs: pl.DataFrame, task: str, metric: str = "c2st") -> alt.LayerChar
         If there are no runs of the task, or none with the metric.
     """
     here = of_task(runs, task)
-    means = cells(here, metric).filter(pl.col("n") > 0)
+    means = intervals(cells(here, metric).filter(pl.col("n") > 0), metric)
     points = (
         named(here)
         .filter((pl.col("status") == "done") & pl.col(checked(here, metric)).is_not_null())
@@ -141,7 +142,7 @@ def cost(runs: pl.DataFrame, task: str | None = None, metric: str = "c2st") -> a
     runs
         The table of all runs: `sb.read_results("results")`.
     task
-        One task; by default the mean over all of them.
+        One task; by default the mean over those that all algorithms were run on with a budget.
     metric
         Smaller is better.
 
@@ -151,6 +152,9 @@ def cost(runs: pl.DataFrame, task: str | None = None, metric: str = "c2st") -> a
         If there are no runs of the task, or none with the metric.
     """
     found = cells(runs if task is None else of_task(runs, task), metric).filter(pl.col("n") > 0)
+    names = found["name"].n_unique()
+    shared = found.filter(pl.len().over("task", "budget") == names)
+    found = shared if len(shared) else found
     means = found.group_by("name", "budget").agg(
         pl.col("mean", "seconds").mean(), pl.len().alias("tasks")
     )
@@ -171,26 +175,12 @@ def cost(runs: pl.DataFrame, task: str | None = None, metric: str = "c2st") -> a
     marks = base.mark_point(filled=True, opacity=1).encode(x, y, colour, shape, size, tooltip=told)
     chart: alt.LayerChart = (
         (lines + marks)
-        .properties(width=460, height=300, title=f"{task or 'all tasks'}: quality against time")
+        .properties(
+            width=460, height=300, title=f"{task or 'mean over tasks'}: quality against time"
+        )
         .configure_view(stroke=None)
     )
     return chart
-
-
-def bounds(found: pl.DataFrame, metric: str) -> tuple[list[float], list[float]]:
-    """Return for each cell the values that are good and bad: fixed, or those of its task."""
-    if metric in BOUNDED:
-        return [0.5] * len(found), [1.0] * len(found)
-    both = found.select(
-        pl.col("mean").min().over("task").alias("low"),
-        pl.col("mean").max().over("task").alias("high"),
-    )
-    return both["low"].to_list(), both["high"].to_list()
-
-
-def short(value: float) -> str:
-    """Return a number in five characters or so."""
-    return f"{value:.3f}" if 0.01 <= abs(value) < 10 else f"{value:.2g}"
 
 
 def _encoded(names: list[str]) -> tuple[alt.Color, alt.Shape]:

@@ -9,10 +9,10 @@ import polars as pl
 
 from sbibench.core.settings import flat
 from sbibench.report import charts
-from sbibench.report.cells import cells, metrics
+from sbibench.report.cells import cells, metrics, short
 from sbibench.report.shades import fraction, shade
 from sbibench.report.site.data import script
-from sbibench.report.site.html import Markup, Page, fragment, link, slug, table, tag
+from sbibench.report.site.html import Markup, Page, fragment, link, prose, slug, table, tag
 from sbibench.report.site.task_page import runs_table
 
 STAGES = ("simulate", "fit", "sample", "density", "metrics")
@@ -32,7 +32,7 @@ def algorithm_page(runs: pl.DataFrame, name: str, description: str) -> Page:
     """
     ours = runs.filter(pl.col("name") == name)
     here, known = slug(name), metrics(ours)
-    content: list[object] = [tag("p", description)] if description else []
+    content: list[object] = [tag("p", prose(description))] if description else []
     if known and ours[f"metric.{known[0]}"].count():
         metric = known[0]
         content += [
@@ -78,7 +78,7 @@ def _strengths(runs: pl.DataFrame, name: str, metric: str) -> Markup:
             row.append(
                 tag(
                     "td",
-                    charts.short(cell["mean"]),
+                    short(cell["mean"]),
                     tag("small", f"{cell['place']} of {cell['of']}"),
                     style=f"background:{colour};color:{ink}",
                 )

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from sbibench.report.cells import BOUNDED, cells, metrics
-from sbibench.report.charts import bounds, short
+from sbibench.report.cells import BOUNDED, bounds, cells, metrics, short
+from sbibench.report.intervals import intervals
 from sbibench.report.ranks import Rank, mean_ranks
 from sbibench.report.shades import CIVIDIS, fraction, shade
 from sbibench.report.site.html import Markup, Page, fragment, link, select, slug, table, tag
@@ -50,7 +50,7 @@ def _heatmap(runs: pl.DataFrame, metric: str, budget: int, published: Published)
     here = runs.filter(pl.col("budget") == budget)
     if not len(here):
         return tag("p", f"There are no runs with {budget:,} simulations.")
-    found = cells(here, metric)
+    found = intervals(cells(here, metric), metric)
     ranks, blocks = mean_ranks(runs, metric, budget)
     rest = [n for n in found["name"].unique().sort() if n not in ranks]
     names = [*ranks, *rest]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import polars as pl
 import vl_convert
 
@@ -18,11 +17,8 @@ from sbibench.report.site.board import Published, board
 from sbibench.report.site.data import script
 from sbibench.report.site.facts import TaskFacts
 from sbibench.report.site.html import Page, link, slug, table, tag
-from sbibench.report.site.posteriors import posteriors
+from sbibench.report.site.posteriors import Samples, posteriors, spread
 from sbibench.report.site.task_page import task_page
-
-Samples = Callable[[str], np.ndarray | None]
-"""The id of a run -> its samples [n, d], or None."""
 
 
 def build(
@@ -57,10 +53,11 @@ def build(
     cost_chart(runs, out)
     pages = [board(runs, published, title)]
     every = named(runs)
-    for task in sorted(tasks):
-        here = runs.filter(pl.col("task") == task)
-        drawn = posteriors(here, samples, tasks[task], out)
-        pages.append(task_page(here, tasks[task], drawn, out))
+    with spread(len(runs)) as spread_map:
+        for task in sorted(tasks):
+            here = runs.filter(pl.col("task") == task)
+            drawn = posteriors(here, samples, tasks[task], out, spread_map)
+            pages.append(task_page(here, tasks[task], drawn, out))
     names = every.select("name", "algorithm").unique().sort("name").iter_rows()
     told = {name: algorithms.get(algorithm, "") for name, algorithm in names}
     pages += [algorithm_page(every, name, text) for name, text in told.items()]

@@ -25,7 +25,7 @@ class TaskFacts:
     reference
         Number of an observation -> samples [n, d] of the true posterior, or None.
     predict
-        Sets of posterior samples -> data [n, p] simulated from some of each, or None.
+        Sets of parameters [n, d] -> data [n, p] simulated from each, or None.
     """
 
     name: str

@@ -30,6 +30,12 @@ def tag(name: str, *content: object, **attributes: object) -> Markup:
     return Markup(f"<{name}{told}>{inner}</{name}>")
 
 
+def prose(words: str) -> Markup:
+    """Return text of a docstring, with what is between backticks as code."""
+    parts = re.split(r"`+", words)
+    return Markup("".join(tag("code", p) if i % 2 else text(p) for i, p in enumerate(parts)))
+
+
 def link(content: object, to: str, **attributes: object) -> Markup:
     """Return a link; `to` is relative to the page, quoted where it must be."""
     return tag("a", content, href=to, **attributes)
@@ -59,8 +65,8 @@ def select(label: str, name: str, options: Iterable[object]) -> Markup:
 
 def slug(name: str) -> str:
     """Return a name that is safe as that of a file and in a link, and differs where names do."""
-    plain = re.sub(r"[^A-Za-z0-9_.-]+", lambda m: "~" + m[0].encode().hex() + "~", name)
-    return plain.lstrip(".") or "~"
+    unsafe = r"^\.+|[^A-Za-z0-9_.-]+"
+    return re.sub(unsafe, lambda m: "~" + m[0].encode().hex() + "~", name) or "~"
 
 
 def fragment(**values: object) -> str:

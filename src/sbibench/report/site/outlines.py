@@ -5,7 +5,7 @@ y downwards as in SVG.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import contourpy
 import numpy as np
@@ -27,7 +27,9 @@ class Frame(NamedTuple):
 
     def place(self, values: np.ndarray) -> np.ndarray:
         """Return values [..., d] as units of the square."""
-        return (np.asarray(values)[..., : len(self.low)] - self.low) / (self.high - self.low) * SIDE
+        shown = np.asarray(values)[..., : len(self.low)]
+        placed: np.ndarray = (shown - self.low) / (self.high - self.low) * SIDE
+        return placed
 
 
 def frame(sets: Sequence[np.ndarray]) -> Frame:
@@ -49,7 +51,8 @@ def densities(samples: np.ndarray, square: Frame) -> np.ndarray:
     """Return the density of each parameter in the frame, in equal steps: [d, steps]."""
     columns = square.place(samples).T
     counts = np.array([np.histogram(c, bins=_STEPS, range=(0, SIDE))[0] for c in columns])
-    return gaussian_filter1d(counts / len(samples), 1.0, mode="nearest")
+    smooth: np.ndarray = gaussian_filter1d(counts / len(samples), 1.0, mode="nearest")
+    return smooth
 
 
 def marginals(found: np.ndarray, tallest: np.ndarray) -> list[str]:
@@ -90,9 +93,9 @@ def _levels(at: np.ndarray, density: np.ndarray) -> list[str]:
     lines = contourpy.contour_generator(around, around, np.pad(density, 1))
     paths = []
     for mass in MASSES:
-        level = falling[min(np.searchsorted(held, mass), len(falling) - 1)]
-        pieces = [np.asarray(line) for line in lines.lines(level)]
-        paths.append("".join(_path(p * (1, -1) + (0, SIDE)) for p in pieces))
+        level = falling[min(int(np.searchsorted(held, mass)), len(falling) - 1)]
+        pieces: Any = lines.lines(level)
+        paths.append("".join(_path(p * np.array([1, -1]) + np.array([0, SIDE])) for p in pieces))
     return paths
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import polars as pl
 
 from sbibench.report import charts
-from sbibench.report.cells import metrics, named
+from sbibench.report.cells import metrics, named, short
 from sbibench.report.site.data import script
 from sbibench.report.site.facts import TaskFacts
-from sbibench.report.site.html import Markup, Page, fragment, link, select, slug, table, tag
+from sbibench.report.site.html import Markup, Page, fragment, link, prose, select, slug, table, tag
 
 
 def task_page(runs: pl.DataFrame, facts: TaskFacts, drawn: bool, site: Path) -> Page:  # noqa: FBT001
@@ -29,7 +29,7 @@ def task_page(runs: pl.DataFrame, facts: TaskFacts, drawn: bool, site: Path) -> 
     known = [m for m in metrics(runs) if runs[f"metric.{m}"].count()]
     specs = {m: charts.metric(runs, facts.name, m).to_dict() for m in known}
     script(site / "data" / "charts" / f"{here}.js", "charts", facts.name, specs)
-    model = [tag("p", p) for p in facts.description.split("\n\n") if p.strip()]
+    model = [tag("p", prose(p)) for p in facts.description.split("\n\n") if p.strip()]
     if facts.citation and "Source:" not in facts.description:
         model.append(tag("p", f"Source: {facts.citation}.", class_="soft"))
     content: list[object] = [
@@ -109,7 +109,7 @@ def runs_table(runs: pl.DataFrame, root: str) -> Markup:
                 f"{run['budget']:,}",
                 f"{run['observation']}, {run['seed']}",
                 tag("span", run["status"], class_=f"status {run['status']}", title=run["reason"]),
-                *("–" if v is None else charts.short(v) for v in values),
+                *("–" if v is None else short(v) for v in values),
             ]
         )
     head = ["algorithm", "task", "simulations", "observation, seed", "status", *names]

@@ -64,9 +64,8 @@
   }
   // As the builder names files.
   function slug(name) {
-    const plain = name.replace(/[^A-Za-z0-9_.-]+/g, (m) =>
-      "~" + [...new TextEncoder().encode(m)].map((b) => b.toString(16).padStart(2, "0")).join("") + "~");
-    return plain.replace(/^\.+/, "") || "~";
+    const hex = (m) => [...new TextEncoder().encode(m)].map((b) => b.toString(16).padStart(2, "0"));
+    return name.replace(/^\.+|[^A-Za-z0-9_.-]+/g, (m) => `~${hex(m).join("")}~`) || "~";
   }
 
   function board() {
@@ -211,7 +210,9 @@
     const { record: r, command } = found, s = r.spec;
     document.querySelector("h1").textContent =
       `${s.label} on ${s.task}, ${s.budget.toLocaleString("en")} simulations, observation ${s.observation}, seed ${s.seed}`;
-    const list = (object) => element("dl", {}, ...Object.entries(object).flatMap(([k, v]) =>
+    const flat = (object, before = "") => Object.entries(object).flatMap(([k, v]) =>
+      v !== null && typeof v === "object" && !Array.isArray(v) ? flat(v, `${before}${k}.`) : [[before + k, v]]);
+    const list = (object) => element("dl", {}, ...flat(object).flatMap(([k, v]) =>
       [element("dt", {}, k), element("dd", {}, typeof v === "object" && v !== null ? JSON.stringify(v) : String(v))]));
     const metrics = {};
     for (const [k, v] of Object.entries(r.metrics)) {
