@@ -26,7 +26,7 @@ lint: $(VENV)/done
 	$(BIN)/lint-imports
 
 docs: $(VENV)/done
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/docs
 
 clean:
-	rm -rf $(VENV) results/quick site
+	rm -rf $(VENV) results/quick build

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "SliceSampling", "Task", "calibration", "diagnose", "draw_pairs", "from_function",
-    "get_algorithm", "get_check", "get_metric", "get_task", "load", "metrics", "plot", "reference",
-    "refit_pairs", "sbibm", "slice_chains",
+    "get_algorithm", "get_check", "get_metric", "get_task", "load", "metrics", "plot",
+    "read_results", "reference", "refit_pairs", "sbibm", "slice_chains",
 ]  # fmt: skip
 
 _LATER = {
@@ -35,6 +35,7 @@ _LATER = {
     "load": "inference.saving:load",
     "metrics": "metrics:",
     "plot": "report.plot:",
+    "read_results": "store.index:read",
     "reference": "reference:",
     "refit_pairs": "runner.pairs:refit_pairs",
     "sbibm": "store.sbibm:",

@@ -28,6 +28,7 @@ for name, command in {
     "diagnose": "diagnose:diagnose",
     "compare": "compare:compare",
     "reference": "references:reference",
+    "report": "report:report",
     "suite": "suites:app",
     "results": "stored:app",
 }.items():

@@ -10,8 +10,9 @@ from cyclopts import App, Parameter
 from sbibench.cli.console import Json, err, out, print_json
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
+from sbibench.report.cells import metrics
 from sbibench.report.summary import summary
-from sbibench.report.terminal import benchmark_table, failure_table
+from sbibench.report.terminal import benchmark_table, failure_table, heatmap
 from sbibench.store.index import everything
 from sbibench.store.merge import merge
 from sbibench.store.results import Results
@@ -74,7 +75,10 @@ def results_show(
     metric: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     as_json: Json = False,
 ) -> None:
-    """Show the benchmark table of a results directory.
+    """Show heat maps and the benchmark table of a results directory.
+
+    Heat maps are of C2ST, or of the first metric that is asked for, one for each budget; * marks
+    a mean without runs that failed.
 
     Parameters
     ----------
@@ -92,7 +96,11 @@ def results_show(
     cells = summary(runs)
     if as_json:
         return print_json(cells.to_dicts())
-    out.print(benchmark_table(cells))
+    mapped = metric[0] if metric else next(iter(metrics(runs)), None)
+    if mapped and runs["task"].n_unique() > 1:
+        for budget in sorted(runs["budget"].unique()):
+            out.print(heatmap(runs, mapped, budget))
+    out.print(benchmark_table(cells, out.width))
     if (runs["status"] != "done").any():
         out.print(failure_table(runs))
     return None

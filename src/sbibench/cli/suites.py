@@ -130,7 +130,7 @@ def suite_run(
 def _show(store: Results, ids: set[str]) -> int:
     found, _ = everything(store)
     runs = found.filter(pl.col("id").is_in(ids))
-    out.print(benchmark_table(summary(runs)))
+    out.print(benchmark_table(summary(runs), out.width))
     failed = (runs["status"] != "done").any()
     if failed:
         out.print(failure_table(runs))

@@ -44,14 +44,17 @@ class Kind:
         return sorted({*self._inside(), *self._outside()})
 
     def describe(self, name: str) -> str:
-        """Return the first sentence of the docstring of the file behind a name; not imported."""
+        """Return the first paragraph of `docstring`, in one line."""
+        return " ".join(self.docstring(name).split("\n\n")[0].split())
+
+    def docstring(self, name: str) -> str:
+        """Return the docstring of the file behind a name, or where it is from; not imported."""
         if name not in self._inside():
             outside = self._outside()
             return f"from {outside[name].value}" if name in outside else f"from {name}"
         spec = util.find_spec(self.folder)
         folder = Path(next(iter((spec and spec.submodule_search_locations) or [])))
-        docstring = ast.get_docstring(ast.parse((folder / f"{name}.py").read_text())) or ""
-        return " ".join(docstring.split("\n\n")[0].split())
+        return ast.get_docstring(ast.parse((folder / f"{name}.py").read_text())) or ""
 
     def get(self, name: str) -> Any:
         """Return what is registered under `name`, or the object at `module:name`.

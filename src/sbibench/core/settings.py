@@ -27,12 +27,13 @@ def leaves(cls: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested values under dotted names, such as `flow.hidden`."""
+    found: dict[str, Any] = {}
     for name, value in values.items():
         key = prefix + name.replace("-", "_")
-        flat |= _flat(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
-    return flat
+        found |= flat(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
+    return found
 
 
 def build(
@@ -61,7 +62,7 @@ def build(
     """
     known = leaves(cls)
     nested: dict[str, Any] = as_dict(base) if base is not None else {}
-    for name, value in _flat(values).items():
+    for name, value in flat(values).items():
         ends = [path for path in known if path == name or path.endswith(f".{name}")]
         if name not in known and len(ends) != 1:
             if ends:
@@ -90,7 +91,7 @@ def as_dict(settings: Any) -> dict[str, Any]:
 
 def label(name: str, settings: Any, base: Any = None) -> str:
     """Return a name for tables: the algorithm's, with what is not as in `base` or the default."""
-    flat = _flat(as_dict(settings))
-    default = _flat(as_dict(type(settings)() if base is None else base))
-    changed = [f"{k.split('.')[-1]}={v}" for k, v in flat.items() if v != default[k]]
+    ours = flat(as_dict(settings))
+    default = flat(as_dict(type(settings)() if base is None else base))
+    changed = [f"{k.split('.')[-1]}={v}" for k, v in ours.items() if v != default[k]]
     return " ".join([name, *changed])

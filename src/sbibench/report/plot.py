@@ -9,9 +9,10 @@ import polars as pl
 
 from sbibench.core.errors import UsageError
 from sbibench.report.calibration import calibration
+from sbibench.report.charts import cost, heatmap, metric
 from sbibench.report.style import COLOURS, TRUTH
 
-__all__ = ["calibration", "posterior"]
+__all__ = ["calibration", "cost", "heatmap", "metric", "posterior"]
 
 SHOWN = 1500
 """Points per set of samples in a panel: more only hide each other."""

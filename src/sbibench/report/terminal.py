@@ -1,9 +1,15 @@
 """Tables for a terminal."""
 
 import polars as pl
+from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
+from sbibench.report.cells import bounds, cells, short
+from sbibench.report.shades import fraction, shade
+
+_NAMES, _METRIC = 68, 24
+"""Characters that names and counts take, and each metric with its deviation and error."""
 _LIMITS = ((0.6, "green"), (0.8, "yellow"), (1.01, "red"))
 
 
@@ -18,21 +24,24 @@ def _done(done: int, runs: int) -> str:
     return str(runs) if done == runs else f"[red]{done} of {runs}[/]"
 
 
-def benchmark_table(cells: pl.DataFrame) -> Table:
+def benchmark_table(cells: pl.DataFrame, width: int = 120) -> Table:
     """Return the summary of a campaign as a table.
 
     Its columns: how many runs are done (of how many, if not all), the mean of each metric with its
-    standard deviation over runs and, in brackets, its standard error, and the mean seconds of a run
-    without its metrics. What a metric tells besides its value is left to the exported table.
+    standard deviation over runs, if the terminal is wide enough for it, and, in brackets, its
+    standard error, and the mean seconds of a run without its metrics. What a metric tells besides
+    its value is left to the exported table.
     """
-    shown = Table(
-        title="Mean over observations and seeds ± deviation (C2ST: 0.5 is best, 1 is worst)",
-        caption="In brackets: standard error of measuring these samples, where a metric tells it",
-    )
     every = [c.removesuffix(".sd") for c in cells.columns if c.endswith(".sd")]
     metrics = [m for m in every if not any(m.startswith(f"{other}.") for other in every)]
+    wide = width >= _NAMES + _METRIC * len(metrics)
+    over = "Mean over observations and seeds" + (" ± deviation" if wide else "")
+    shown = Table(
+        title=f"{over} (C2ST: 0.5 is best, 1 is worst)",
+        caption="In brackets: standard error of measuring these samples, where a metric tells it",
+    )
     shown.add_column("task", no_wrap=True)
-    shown.add_column("algorithm")
+    shown.add_column("algorithm", no_wrap=True)
     for name in ("budget", "done", *metrics, "s"):
         shown.add_column(name, justify="right", no_wrap=True)
     before = None
@@ -43,7 +52,9 @@ def benchmark_table(cells: pl.DataFrame) -> Table:
         for metric in metrics:
             mean, sd, error = (row.get(f"{metric}{part}") for part in ("", ".sd", ".error"))
             text = _c2st(mean) if metric == "c2st" else "-" if mean is None else f"{mean:.2g}"
-            text += "" if sd is None else f" ± {sd:.3f}" if metric == "c2st" else f" ± {sd:.1g}"
+            text += (
+                "" if sd is None else f" ±\xa0{sd:.3f}" if metric == "c2st" else f" ±\xa0{sd:.1g}"
+            )
             values.append(text + (f" ({error:.1g})" if error is not None else ""))
         shown.add_row(
             escape(row["task"]) if row["task"] != before else "",
@@ -55,6 +66,39 @@ def benchmark_table(cells: pl.DataFrame) -> Table:
         )
         before = row["task"]
     return shown
+
+
+def heatmap(runs: pl.DataFrame, metric: str, budget: int) -> Table:
+    """Return the means of a metric at a budget, tasks by algorithms, coloured as in charts.
+
+    Raises
+    ------
+    UsageError
+        If no run has this metric.
+    """
+    found = cells(runs.filter(pl.col("budget") == budget), metric)
+    low, high = bounds(found, metric)
+    ends = zip(found.iter_rows(named=True), low, high, strict=True)
+    at = {(row["task"], row["name"]): (row, a, b) for row, a, b in ends}
+    names = found["name"].unique().sort().to_list()
+    shown = Table(title=f"{metric}, {budget:,} simulations", box=SIMPLE, padding=0, pad_edge=False)
+    shown.add_column("", no_wrap=True)
+    for name in names:
+        shown.add_column(escape(name), justify="center")
+    for task in found["task"].unique().sort():
+        shown.add_row(escape(task), *(_square(at.get((task, name))) for name in names))
+    return shown
+
+
+def _square(cell: tuple[dict[str, float], float, float] | None) -> str:
+    if cell is None:
+        return "[dim]-[/]"
+    row, low, high = cell
+    if not row["n"]:
+        return "[red]failed[/]"
+    colour, ink = shade(fraction(row["mean"], low, high))
+    mark = "" if row["done"] == row["runs"] else "*"
+    return f"[{ink} on {colour}] {short(row['mean'])}{mark} [/]"
 
 
 def failure_table(runs: pl.DataFrame) -> Table:

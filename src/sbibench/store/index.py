@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
+from sbibench.core.errors import UsageError
 from sbibench.core.files import write_whole
 from sbibench.store.results import Results
 from sbibench.store.table import COLUMNS, ORDER, table
@@ -36,6 +37,23 @@ def everything(results: Results) -> tuple[pl.DataFrame, list[Path]]:
         with contextlib.suppress(OSError):  # it is needed by nobody
             write_whole(results.path / "index.parquet", known.write_parquet)
     return _tidy(known), damaged
+
+
+def read(path: Path | str) -> pl.DataFrame:
+    """Return all runs of a directory of results as one table, a row per run.
+
+    Columns: task, algorithm, label, budget, observation, seed, settings (JSON), status, reason,
+    `metric.*`, `error.*` (standard errors), `seconds.*`, and others that tell what was run.
+
+    Raises
+    ------
+    UsageError
+        If there are no results.
+    """
+    runs, _ = everything(Results(path))
+    if not len(runs):
+        raise UsageError(f"there are no results in {path}")
+    return runs
 
 
 def _tidy(runs: pl.DataFrame) -> pl.DataFrame:

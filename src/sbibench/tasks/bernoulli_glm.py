@@ -1,7 +1,10 @@
 """Bernoulli GLM: infer the filter of a neuron from the sufficient statistics of its spikes.
 
-x = Vᵀy, the spike count and nine spike-triggered sums; see `sbibench.core.models.bernoulli_glm`.
-Source: Lueckmann et al. 2021, task T.5.
+x = Vᵀy, the spike count and nine spike-triggered sums, of 100 spikes or silences
+y_i ~ Bernoulli(logistic((Vθ)_i)); θ is a bias and a filter of nine values with a smoothness prior,
+both normal. Source: Lueckmann et al. 2021, task T.5.
+
+Hard: ten parameters that the prior correlates; but one smooth mode.
 """
 
 from jaxtyping import Array, Float, PRNGKeyArray

@@ -1,7 +1,9 @@
 """Bernoulli GLM raw: infer the filter of a neuron from the 100 spikes and silences themselves.
 
-The posterior is that of Bernoulli GLM; see `sbibench.core.models.bernoulli_glm`. Source: Lueckmann
-et al. 2021, task T.6.
+x = y, y_i ~ Bernoulli(logistic((Vθ)_i)), with V and the prior of Bernoulli GLM, and so with its
+posterior. Source: Lueckmann et al. 2021, task T.6.
+
+Hard: as Bernoulli GLM, and the sufficient statistics have to be found among 100 binary values.
 """
 
 import jax.numpy as jnp

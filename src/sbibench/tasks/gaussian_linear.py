@@ -1,6 +1,8 @@
 """Gaussian linear: infer the mean of a Gaussian with known covariance, under a Gaussian prior.
 
 x ~ N(θ, 0.1 I), θ ~ N(0, 0.1 I); 0.1 is a variance. Source: Lueckmann et al. 2021, task T.1.
+
+Easy, with a normal posterior: what it shows is how methods scale to ten parameters.
 """
 
 import numpy as np

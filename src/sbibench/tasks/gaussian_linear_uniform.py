@@ -1,6 +1,8 @@
 """Gaussian linear uniform: infer the mean of a Gaussian with known covariance, under a box prior.
 
 x ~ N(θ, 0.1 I), θ ~ U(-1, 1)^10; 0.1 is a variance. Source: Lueckmann et al. 2021, task T.2.
+
+Hard: the box cuts the posterior, and a density estimator leaks over its edges.
 """
 
 import numpy as np

@@ -2,6 +2,8 @@
 
 x ~ ½ N(θ, I) + ½ N(θ, 0.01 I), θ ~ U(-10, 10)²; each θ of a batch draws its own component. Source:
 Lueckmann et al. 2021, task T.7; Sisson et al. 2007.
+
+Hard: a narrow peak on a wide base, of the same weight.
 """
 
 import jax.numpy as jnp

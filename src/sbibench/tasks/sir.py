@@ -2,6 +2,8 @@
 
 dS = -βSI/N, dI = βSI/N - γI, N = 1e6, I(0) = 1; at t = 0, 17, ..., 153 days 1000 people are tested:
 x ~ Binomial(1000, I/N). Source: Lueckmann et al. 2021, task T.9; Kermack & McKendrick 1927.
+
+Hard: many parameters give counts of zero, and the posterior is far narrower than the prior.
 """
 
 import jax

@@ -1,7 +1,11 @@
 """SLCP: a Gaussian likelihood whose posterior has four symmetric modes and sharp edges.
 
-Four points in the plane, see `sbibench.core.models.slcp`; θ ~ U(-3, 3)^5. Source: Lueckmann et al.
-2021, task T.3; Papamakarios et al. 2019.
+Four points z_j ~ N((θ1, θ2), S) in the plane, S = [[s1², ρ s1 s2], [ρ s1 s2, s2²]] + 1e-6 I,
+s1 = θ3², s2 = θ4², ρ = tanh θ5; θ ~ U(-3, 3)^5. Source: Lueckmann et al. 2021, task T.3;
+Papamakarios et al. 2019.
+
+Hard: the data do not tell the signs of θ3 and θ4, so there are four modes of equal weight, and the
+box of the prior cuts them.
 """
 
 import numpy as np

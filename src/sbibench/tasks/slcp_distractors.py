@@ -3,6 +3,8 @@
 x = concat(slcp, noise)[perm]; the noise is one draw of an equal mixture of 20 multivariate
 Student-t with 2 degrees of freedom. The posterior is that of SLCP. Source:
 Lueckmann et al. 2021, task T.4; Greenberg et al. 2019.
+
+Hard: eight of a hundred values say something, and nothing tells which.
 """
 
 import jax.numpy as jnp

@@ -2,6 +2,8 @@
 
 x = c + (-|θ1 + θ2|, -θ1 + θ2)/√2 with c = (r cos a + 0.25, r sin a), a ~ U(-π/2, π/2),
 r ~ N(0.1, 0.01²); θ ~ U(-1, 1)². Source: Lueckmann et al. 2021, task T.8; Greenberg et al. 2019.
+
+Hard: two modes, and each a thin crescent.
 """
 
 import jax.numpy as jnp

@@ -1,0 +1,103 @@
+"""Runs as the cells of a benchmark: task, algorithm, budget, with a mean and how sure it is."""
+
+import polars as pl
+
+from sbibench.core.errors import UsageError
+from sbibench.core.names import unknown
+
+_SETTINGS = ("label", "settings", "share_fit", "samples")
+BOUNDED = ("c2st", "c2st_tuned")
+"""Metrics between 1/2, the best, and 1, the worst; of all others smaller is better."""
+
+
+def metrics(runs: pl.DataFrame) -> list[str]:
+    """Return the metrics that runs have values of, C2ST first; not what metrics tell besides."""
+    names = [c.removeprefix("metric.") for c in runs.columns if c.startswith("metric.")]
+    return sorted((n for n in names if "." not in n), key=lambda n: (n != "c2st", n))
+
+
+def checked(runs: pl.DataFrame, metric: str) -> str:
+    """Return the column of a metric, or raise `UsageError` if no run has it."""
+    if metric not in metrics(runs):
+        raise unknown("metric of these results", metric, metrics(runs))
+    return f"metric.{metric}"
+
+
+def named(runs: pl.DataFrame) -> pl.DataFrame:
+    """Add the column `name`: the label, numbered where one label has runs with other settings."""
+    kinds = runs.select(_SETTINGS).unique(maintain_order=True).sort(_SETTINGS)
+    number = pl.int_range(1, pl.len() + 1).over("label")
+    several = pl.when(number > 1).then(pl.format("{} ({})", "label", number))
+    kinds = kinds.with_columns(several.otherwise(pl.col("label")).alias("name"))
+    return runs.join(kinds, on=_SETTINGS, how="left", nulls_equal=True)
+
+
+def cells(runs: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """Return one row per task, name and budget.
+
+    Parameters
+    ----------
+    runs
+        The table of all runs.
+    metric
+        Which of `metrics`.
+
+    Returns
+    -------
+    DataFrame
+        task, name, budget, runs, done, n (values), mean and sd over observations and seeds, error
+        (standard error of measuring the mean) and seconds (mean, without metrics).
+
+    Raises
+    ------
+    UsageError
+        If no run has this metric.
+    """
+    value = pl.col(checked(runs, metric))
+    stages = [c for c in (f"seconds.{s}" for s in ("fit", "simulate", "sample")) if c in runs]
+    seconds = pl.sum_horizontal(stages) if stages else pl.lit(None, pl.Float64)
+    error = pl.col(f"error.{metric}") if f"error.{metric}" in runs else pl.lit(None, pl.Float64)
+    done = pl.col("status") == "done"
+    return (
+        named(runs)
+        .group_by("task", "name", "budget")
+        .agg(
+            pl.len().alias("runs"),
+            done.sum().alias("done"),
+            value.filter(done).count().alias("n"),
+            value.filter(done).mean().alias("mean"),
+            value.filter(done).std().alias("sd"),
+            (error.filter(done).pow(2).sum().sqrt() / error.filter(done).count())
+            .fill_nan(None)
+            .alias("error"),
+            seconds.filter(done).mean().alias("seconds"),
+        )
+        .sort("task", "name", "budget")
+    )
+
+
+def of_task(runs: pl.DataFrame, task: str) -> pl.DataFrame:
+    """Return the runs of one task, or raise `UsageError` if there are none."""
+    found = runs.filter(pl.col("task") == task)
+    if not len(found):
+        known = runs["task"].unique().sort().to_list()
+        if not known:
+            raise UsageError("there are no runs")
+        raise unknown("task of these results", task, known)
+    return found
+
+
+def bounds(found: pl.DataFrame, metric: str) -> tuple[list[float], list[float]]:
+    """Return for each cell the values that are good and bad: fixed, or those of its task."""
+    if metric in BOUNDED:
+        return [0.5] * len(found), [1.0] * len(found)
+    both = found.select(
+        pl.col("mean").min().over("task").alias("low"),
+        pl.col("mean").max().over("task").alias("high"),
+    )
+    return both["low"].to_list(), both["high"].to_list()
+
+
+def short(value: float) -> str:
+    """Return a number in five characters or so."""
+    return f"{value:.3f}" if 0.01 <= abs(value) < 10 else f"{value:.2g}"

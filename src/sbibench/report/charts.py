@@ -1,0 +1,192 @@
+"""Charts of many runs: a metric against budgets, heat map, cost against quality."""
+
+import altair as alt
+import polars as pl
+
+from sbibench.report.cells import BOUNDED, bounds, cells, checked, named, of_task, short
+from sbibench.report.intervals import intervals
+from sbibench.report.shades import CIVIDIS, fraction
+from sbibench.report.style import COLOURS
+
+_SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
+_MORE = ["#882255", "#332288", "#999933", "#000000"]  # Tol 2021, chosen to differ from these
+SCALE = {"c2st": "C2ST (0.5: can't be told from the truth)"}
+
+
+def metric(runs: pl.DataFrame, task: str, metric: str = "c2st") -> alt.LayerChart:
+    """Return a metric against the number of simulations on one task, a line per algorithm.
+
+    Bands are 95 % intervals of the mean over observations and seeds; points are single runs.
+
+    Parameters
+    ----------
+    runs
+        The table of all runs: `sb.read_results("results")`.
+    task
+        Its name.
+    metric
+        Which metric of the runs; smaller is better.
+
+    Raises
+    ------
+    UsageError
+        If there are no runs of the task, or none with the metric.
+    """
+    here = of_task(runs, task)
+    means = intervals(cells(here, metric).filter(pl.col("n") > 0), metric)
+    points = (
+        named(here)
+        .filter((pl.col("status") == "done") & pl.col(checked(here, metric)).is_not_null())
+        .select("name", "budget", "observation", "seed", pl.col(f"metric.{metric}").alias("value"))
+    )
+    budgets = sorted(means["budget"].unique())
+    colour, shape = _encoded(means["name"].unique().sort().to_list())
+    x = alt.X("name:N", title=f"{budgets[0]:,} simulations") if len(budgets) == 1 else _x(budgets)
+    domain = alt.Scale(domain=[0.5, 1]) if metric in BOUNDED else alt.Scale(zero=False)
+    title = SCALE.get(metric, metric)
+    y = alt.Y("mean:Q", title=title, scale=domain)
+    base = alt.Chart(means)
+    told = [
+        alt.Tooltip("name:N", title="algorithm"),
+        alt.Tooltip("budget:Q", title="simulations", format=","),
+        alt.Tooltip("mean:Q", format=".4~g"),
+        alt.Tooltip("low:Q", title="95 % from", format=".4~g"),
+        alt.Tooltip("high:Q", title="to", format=".4~g"),
+        alt.Tooltip("n:Q", title="runs"),
+    ]
+    band = base.mark_area(opacity=0.15, clip=True).encode(
+        x, alt.Y("low:Q", title=title, scale=domain), alt.Y2("high:Q"), colour
+    )
+    lines = base.mark_line(strokeWidth=2).encode(x, y, colour)
+    marks = base.mark_point(size=60, filled=True, opacity=1).encode(
+        x, y, colour, shape, tooltip=told
+    )
+    single = (
+        alt.Chart(points)
+        .mark_circle(size=12, opacity=0.45)
+        .encode(
+            x,
+            alt.Y("value:Q", scale=domain),
+            colour,
+            tooltip=["name:N", "observation:Q", "seed:Q", alt.Tooltip("value:Q", format=".4~g")],
+        )
+    )
+    chart: alt.LayerChart = (
+        alt.layer(band, single, lines, marks)
+        .properties(width=460, height=300, title=f"{task}: {metric} against simulations")
+        .configure_view(stroke=None)
+    )
+    return chart
+
+
+def _x(budgets: list[int]) -> alt.X:
+    return alt.X(
+        "budget:Q",
+        title="simulations",
+        scale=alt.Scale(type="log", padding=24, nice=False),
+        axis=alt.Axis(values=budgets, format="~s", grid=False),
+    )
+
+
+def heatmap(runs: pl.DataFrame, metric: str = "c2st", budget: int | None = None) -> alt.LayerChart:
+    """Return the means of a metric, tasks by algorithms, at one budget.
+
+    Parameters
+    ----------
+    runs
+        The table of all runs: `sb.read_results("results")`.
+    metric
+        Colours are from 1/2 to 1 for C2ST, else from the best to the worst of each task.
+    budget
+        The number of simulations; by default the largest that has runs.
+
+    Raises
+    ------
+    UsageError
+        If no run has this metric.
+    """
+    found = cells(runs, metric)
+    at = max(found["budget"]) if budget is None else budget
+    found = found.filter((pl.col("budget") == at) & (pl.col("n") > 0))
+    low, high = bounds(found, metric)
+    found = found.with_columns(
+        pl.Series("shade", [fraction(*v) for v in zip(found["mean"], low, high, strict=True)])
+    ).with_columns(pl.Series("text", [short(v) for v in found["mean"]], pl.String))
+    legend = None
+    if metric in BOUNDED:
+        labels = "format(0.5 + datum.value / 2, '.2f')"
+        legend = alt.Legend(title=metric, values=[0, 0.5, 1], labelExpr=labels)
+    x = alt.X("name:N", title=None, axis=alt.Axis(orient="top", labelAngle=-40))
+    y = alt.Y("task:N", title=None)
+    base = alt.Chart(found)
+    boxes = base.mark_rect().encode(
+        x, y, alt.Color("shade:Q", scale=alt.Scale(domain=[0, 1], range=CIVIDIS), legend=legend)
+    )
+    white = alt.condition("datum.shade < 0.55", alt.value("white"), alt.value("black"))
+    texts = base.mark_text(fontSize=11).encode(x, y, alt.Text("text:N"), color=white)
+    chart: alt.LayerChart = (
+        (boxes + texts)
+        .properties(width=alt.Step(58), height=alt.Step(26), title=f"{metric}, {at:,} simulations")
+        .configure_view(stroke=None)
+    )
+    return chart
+
+
+def cost(runs: pl.DataFrame, task: str | None = None, metric: str = "c2st") -> alt.LayerChart:
+    """Return a metric against the seconds of a run, a line per algorithm through its budgets.
+
+    Seconds are of simulating, fitting and sampling; both are means over runs.
+
+    Parameters
+    ----------
+    runs
+        The table of all runs: `sb.read_results("results")`.
+    task
+        One task; by default the mean over those that all algorithms were run on with a budget.
+    metric
+        Smaller is better.
+
+    Raises
+    ------
+    UsageError
+        If there are no runs of the task, or none with the metric.
+    """
+    found = cells(runs if task is None else of_task(runs, task), metric).filter(pl.col("n") > 0)
+    names = found["name"].n_unique()
+    shared = found.filter(pl.len().over("task", "budget") == names)
+    found = shared if len(shared) else found
+    means = found.group_by("name", "budget").agg(
+        pl.col("mean", "seconds").mean(), pl.len().alias("tasks")
+    )
+    colour, shape = _encoded(means["name"].unique().sort().to_list())
+    x = alt.X("seconds:Q", title="seconds of a run", scale=alt.Scale(type="log", padding=20))
+    domain = alt.Scale(domain=[0.5, 1]) if metric in BOUNDED else alt.Scale(zero=False)
+    y = alt.Y("mean:Q", title=SCALE.get(metric, metric), scale=domain)
+    told = [
+        alt.Tooltip("name:N", title="algorithm"),
+        alt.Tooltip("budget:Q", title="simulations", format=","),
+        alt.Tooltip("seconds:Q", format=".3~g"),
+        alt.Tooltip("mean:Q", title=metric, format=".4~g"),
+        alt.Tooltip("tasks:Q"),
+    ]
+    size = alt.Size("budget:O", title="simulations", scale=alt.Scale(range=[40, 200]))
+    base = alt.Chart(means)
+    lines = base.mark_line(strokeWidth=1.5).encode(x, y, colour, order="budget:Q")
+    marks = base.mark_point(filled=True, opacity=1).encode(x, y, colour, shape, size, tooltip=told)
+    chart: alt.LayerChart = (
+        (lines + marks)
+        .properties(
+            width=460, height=300, title=f"{task or 'mean over tasks'}: quality against time"
+        )
+        .configure_view(stroke=None)
+    )
+    return chart
+
+
+def _encoded(names: list[str]) -> tuple[alt.Color, alt.Shape]:
+    colours = [*COLOURS, *_MORE]
+    legend = alt.Legend(title=None, orient="right", symbolOpacity=1)
+    scale = alt.Scale(domain=names, range=(colours * len(names))[: len(names)])
+    shapes = alt.Scale(domain=names, range=(_SHAPES * len(names))[: len(names)])
+    colour = alt.Color("name:N", scale=scale, legend=legend)
+    return colour, alt.Shape("name:N", scale=shapes, legend=legend)

@@ -1,0 +1,1 @@
+"""A static site of results, which opens from the file system without any network."""

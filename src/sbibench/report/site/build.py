@@ -1,0 +1,100 @@
+"""From results to a folder of pages."""
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import vl_convert
+
+from sbibench.core.run import RunRecord
+from sbibench.report.cells import named
+from sbibench.report.site.algorithm_page import algorithm_page, cost_chart
+from sbibench.report.site.board import Published, board
+from sbibench.report.site.data import script
+from sbibench.report.site.facts import TaskFacts
+from sbibench.report.site.html import Page, link, slug, table, tag
+from sbibench.report.site.posteriors import Samples, posteriors, spread
+from sbibench.report.site.task_page import task_page
+
+
+def build(
+    out: Path,
+    runs: pl.DataFrame,
+    records: Iterable[RunRecord],
+    samples: Samples,
+    tasks: Mapping[str, TaskFacts],
+    algorithms: Mapping[str, str],
+    published: Published,
+    commands: Callable[[RunRecord], str],
+    title: str = "sbibench results",
+) -> Path:
+    """Write a site and return its first page.
+
+    Parameters
+    ----------
+    out
+        The folder; files of an earlier site in it are replaced.
+    runs, records, samples
+        The table of all runs, the record of each, and its samples.
+    tasks, algorithms
+        What is known of each task; what each algorithm does.
+    published
+        Figures to set beside these.
+    commands
+        A record -> the command that makes it again.
+    title
+        The name of the site.
+    """
+    _static(out)
+    cost_chart(runs, out)
+    pages = [board(runs, published, title)]
+    every = named(runs)
+    with spread(len(runs)) as spread_map:
+        for task in sorted(tasks):
+            here = runs.filter(pl.col("task") == task)
+            drawn = posteriors(here, samples, tasks[task], out, spread_map)
+            pages.append(task_page(here, tasks[task], drawn, out))
+    names = every.select("name", "algorithm").unique().sort("name").iter_rows()
+    told = {name: algorithms.get(algorithm, "") for name, algorithm in names}
+    pages += [algorithm_page(every, name, text) for name, text in told.items()]
+    pages += [_list("Tasks", "tasks", {t: f.label for t, f in tasks.items()}), _algorithms(told)]
+    pages.append(Page("run.html", "Run", [tag("div", data_run=True)]))
+    for page in pages:
+        path = out / page.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page.html(title), "utf-8")
+    _records(out, records, commands)
+    return out / "index.html"
+
+
+def _static(out: Path) -> None:
+    for folder in ("data", "tasks", "algorithms", "static"):
+        shutil.rmtree(out / folder, ignore_errors=True)
+    (out / "static").mkdir(parents=True)
+    for name in ("style.css", "site.js"):
+        text = files("sbibench.report.site").joinpath("static", name).read_text("utf-8")
+        (out / "static" / name).write_text(text, "utf-8")
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    (out / "static" / "vega.js").write_text(bundle, "utf-8")
+
+
+def _list(title: str, folder: str, entries: Mapping[str, str]) -> Page:
+    rows = [[link(n, f"{folder}/{slug(n)}.html"), text] for n, text in sorted(entries.items())]
+    return Page(f"{folder}.html", title, [table(["name", ""], rows)])
+
+
+def _algorithms(told: Mapping[str, str]) -> Page:
+    return _list("Algorithms", "algorithms", told)
+
+
+def _records(out: Path, records: Iterable[RunRecord], commands: Callable[[RunRecord], str]) -> None:
+    by_task: dict[str, dict[str, Any]] = {}
+    for record in records:
+        told = {"command": commands(record), "record": msgspec.to_builtins(record)}
+        by_task.setdefault(record.spec.task, {})[record.spec.id] = told
+    for task, found in by_task.items():
+        script(out / "data" / "runs" / f"{slug(task)}.js", "runs", task, found)
