@@ -25,6 +25,7 @@ for name, command in {
     "checks": "listing:checks",
     "run": "single:run",
     "diagnose": "diagnose:diagnose",
+    "choose": "choose:choose",
     "compare": "compare:compare",
     "reference": "references:reference",
     "suite": "suites:app",
