@@ -41,7 +41,7 @@ def test_methods_are_compared_and_kept(capsys, monkeypatch, directory):
     assert labels[0].startswith("npe ")
     assert "hidden=8" in labels[0]
     assert labels[1:] == ["rej_abc", "smc_abc", "prior"]
-    assert kept["entries"][0]["settings"]["max_epochs"] == 30
+    assert kept["entries"][0]["settings"]["training"]["max_epochs"] == 30
     # The same again makes nothing again, as JSON.
     files = {p: p.stat().st_mtime_ns for p in directory.rglob("*.*") if p.suffix != ".json"}
     code, out, _ = call(capsys, *arguments, "--json")
