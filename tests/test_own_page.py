@@ -13,7 +13,7 @@ from sbibench.runner.execute import execute
 from sbibench.runner.suite_file import load
 
 PAGE = (Path(__file__).parents[1] / "docs" / "own_algorithm.md").read_text()
-CODE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+CODE = re.findall(r"```python[^\n]*\n(.*?)```", PAGE, re.DOTALL)
 SUITE = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "SliceSampling", "Task", "calibration", "diagnose", "draw_pairs", "from_function",
+    "SliceSampling", "Task", "calibration", "compare", "diagnose", "draw_pairs", "from_function",
     "get_algorithm", "get_check", "get_metric", "get_task", "load", "metrics", "plot",
     "read_results", "reference", "refit_pairs", "sbibm", "slice_chains",
 ]  # fmt: skip
@@ -29,6 +29,7 @@ _LATER = {
     "SliceSampling": "inference.slice:SliceSampling",
     "Task": "core.task:Task",
     "calibration": "calibration:",
+    "compare": "runner.compare:compare",
     "diagnose": "runner.diagnosis:diagnose",
     "draw_pairs": "runner.pairs:draw_pairs",
     "from_function": "inference.from_function:from_function",

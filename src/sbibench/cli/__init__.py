@@ -26,6 +26,7 @@ for name, command in {
     "run": "single:run",
     "check": "check:check",
     "diagnose": "diagnose:diagnose",
+    "choose": "choose:choose",
     "compare": "compare:compare",
     "reference": "references:reference",
     "report": "report:report",

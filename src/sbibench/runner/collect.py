@@ -1,6 +1,7 @@
 """How pairs are collected: from simulations, and from whatever answers for a posterior."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,9 @@ REPLACED = 0.5
 
 Said = tuple[np.ndarray, np.ndarray | None]
 """Draws [n, L, d] at n data sets, and log densities [n, 1 + L] at the truth and at these draws."""
+
+Held = tuple[np.ndarray, np.ndarray]
+"""Parameters of the prior [N, d] and finite data of each [N, p], float32."""
 
 Answer = Callable[[PRNGKeyArray, np.ndarray, np.ndarray | None, int], Said]
 """(key, xs [n, p], thetas [n, d], L) -> what a posterior says; without thetas no densities."""
@@ -72,14 +76,20 @@ def collect(
     size: int,
     deadline: Deadline,
     progress: Progress,
+    held: Held | None = None,
 ) -> Pairs:
     """Return the pairs that were wanted; `answer` is asked for so many at a time.
 
-    Errors are those of `draw_pairs`.
+    Where pairs are `held` already, none are simulated, and those at which the posterior can't be
+    had are left out. Errors are those of `draw_pairs`.
     """
     pair_key, answer_key, prior_key, x_key = jax.random.split(key, 4)
     simulator = Simulator(task.simulate, (task.d, task.p), TURNS * want.pairs, deadline)
-    todo = _candidates(pair_key, simulator, task, want.pairs, size)
+    todo = (
+        _candidates(pair_key, simulator, task, want.pairs, size)
+        if held is None
+        else _parts(*held, size)
+    )
     found: list[tuple[np.ndarray, ...]] = []  # θ, x, draws, log densities of each pair
     reasons: list[str] = []
     asked = 0
@@ -99,7 +109,8 @@ def collect(
             continue
         found += zip(thetas, xs, drawn, *([] if dense is None else [dense]), strict=True)
         progress("pairs", min(len(found), want.pairs), want.pairs)
-    if len(found) < (2 if deadline.passed else want.pairs):
+    enough = want.pairs if held is None else math.ceil((1 - REPLACED) * want.pairs)
+    if len(found) < (2 if deadline.passed else enough):
         raise _too_few(len(found), want, simulator, deadline, reasons)
     columns = [np.stack(column) for column in zip(*found[: want.pairs], strict=True)]
     log_probs = columns[3] if len(columns) > 3 else None
@@ -127,16 +138,20 @@ def collect(
 
 def _candidates(
     key: PRNGKeyArray, simulator: Simulator, task: Task, n: int, size: int
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+) -> Iterator[Held]:
     """Yield parameters [size, d] and finite data [size, p]; now and then they are fewer."""
     for turn in range(TURNS):
         prior_key, simulator_key = jax.random.split(jax.random.fold_in(key, turn))
         thetas = priors.rows(task.prior).sample(prior_key, n)
         simulations = simulator(simulator_key, thetas)
         finite = np.flatnonzero(simulations.valid)
-        for start in range(0, len(finite), size):
-            at = finite[start : start + size]
-            yield thetas[at], simulations.xs[at]
+        yield from _parts(thetas[finite], simulations.xs[finite], size)
+
+
+def _parts(thetas: np.ndarray, xs: np.ndarray, size: int) -> Iterator[Held]:
+    """Yield so many of the pairs at a time; the last are fewer."""
+    for start in range(0, len(thetas), size):
+        yield thetas[start : start + size], xs[start : start + size]
 
 
 def _at_x_obs(key: PRNGKeyArray, answer: Answer, x_obs: np.ndarray) -> np.ndarray | None:

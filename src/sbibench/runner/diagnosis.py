@@ -1,13 +1,13 @@
 """All checks of calibration on one set of pairs: each a finding, or why there is none."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import jax
 from jaxtyping import PRNGKeyArray
 
 from sbibench.core import registry
-from sbibench.core.calibration import Pairs
+from sbibench.core.calibration import Check, Pairs
 from sbibench.core.errors import SbibenchError
 from sbibench.core.finding import Finding
 
@@ -25,7 +25,7 @@ def needs_densities(checks: Sequence[str]) -> bool:
 
 
 def diagnose(
-    key: PRNGKeyArray, pairs: Pairs, checks: Sequence[str] | None = None
+    key: PRNGKeyArray, pairs: Pairs, checks: Sequence[str] | Mapping[str, Check] | None = None
 ) -> dict[str, Finding | str]:
     """Return what each check finds, by name, or in words why it can't be done.
 
@@ -36,16 +36,18 @@ def diagnose(
     pairs
         What is judged.
     checks
-        Names of the checks; by default all that are registered.
+        Names of the checks, or checks by name; by default all that are registered.
 
     Raises
     ------
     UsageError
         If there is no check of this name.
     """
+    if not isinstance(checks, Mapping):
+        names = registry.CHECKS.names() if checks is None else checks
+        checks = {name: registry.CHECKS.get(name)() for name in names}
     found: dict[str, Finding | str] = {}
-    for name in registry.CHECKS.names() if checks is None else checks:
-        check = registry.CHECKS.get(name)()
+    for name, check in checks.items():
         absent = [need for need in check.needs if getattr(pairs, need) is None]
         if absent:
             found[name] = _WHY.get(absent[0], f"there are no {absent[0]}")

@@ -42,6 +42,7 @@ def machine() -> dict[str, str | int]:
 class Fit:
     """What came of fitting: a posterior and facts, or how it failed; what was run, how long."""
 
+    task: Task
     posterior: Any
     facts: Mapping[str, Any]
     failure: tuple[Status, str] | None
@@ -96,13 +97,24 @@ def execute_together(
         yield judge(record, samples, metrics), samples
 
 
-def fit_once(spec: RunSpec, time_limit: float | None, progress: Progress | None) -> Fit:
-    """Fit for this run and all others that share its fit."""
+def fit_once(
+    spec: RunSpec,
+    time_limit: float | None,
+    progress: Progress | None,
+    task: Task | None = None,
+    algorithm: Any = None,
+) -> Fit:
+    """Fit for this run and all others that share its fit.
+
+    The task and the algorithm are those that are registered under the names in the spec, unless
+    they are given.
+    """
     watch = Stopwatch()
-    task: Task = registry.TASKS.get(spec.task)
-    algorithm = settings.build(
+    task = task or registry.TASKS.get(spec.task)
+    algorithm = algorithm or settings.build(
         registry.ALGORITHMS.get(spec.algorithm), spec.settings, spec.algorithm
     )
+    assert task is not None
     at = FIT_AT if spec.share_fit else spec.observation
     problem = task.problem(at, spec.budget, time_limit)
     if progress:
@@ -120,7 +132,7 @@ def fit_once(spec: RunSpec, time_limit: float | None, progress: Progress | None)
     # Whatever an algorithm or a task raises, leaving the interpreter included, is its record.
     except (Exception, SystemExit) as error:  # noqa: BLE001 - see above
         failure = how_it_failed(error)
-    return Fit(posterior, facts, failure, problem.simulator, watch.seconds)
+    return Fit(task, posterior, facts, failure, problem.simulator, watch.seconds)
 
 
 def ask(
@@ -166,7 +178,7 @@ def ask(
 
 
 def _sample(fit: Fit, spec: RunSpec) -> np.ndarray:
-    task: Task = registry.TASKS.get(spec.task)
+    task = fit.task
     key = jax.random.split(key_of(spec.id))[1]
     if not spec.share_fit:
         drawn = fit.posterior.sample(key, spec.samples)
@@ -192,7 +204,7 @@ def _need_density(metrics: Sequence[str]) -> bool:
 
 def _density_of_truth(fit: Fit, spec: RunSpec) -> float | str:
     """Return log q(θ* | x_obs) of the parameters θ* of the observation, or why there is none."""
-    task: Task = registry.TASKS.get(spec.task)
+    task = fit.task
     theta = task.true_parameters(spec.observation)[None]
     x = task.observation(spec.observation).astype(np.float32) if spec.share_fit else None
     try:

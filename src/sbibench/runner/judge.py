@@ -3,8 +3,8 @@
 import math
 import time
 import zlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import jax
 import msgspec
@@ -16,6 +16,8 @@ from sbibench.core.metric import Estimate, Evidence
 from sbibench.core.run import RunRecord, Status
 from sbibench.core.task import Task
 
+T = TypeVar("T")
+
 
 def how_it_failed(error: BaseException) -> tuple[Status, str]:
     """Return status and reason in words of something that was raised."""
@@ -25,6 +27,14 @@ def how_it_failed(error: BaseException) -> tuple[Status, str]:
     if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in reason:
         return "out_of_memory", reason
     return "failed", reason
+
+
+def tried(do: Callable[[], T]) -> tuple[T | None, str]:
+    """Return what comes of it, or None and in words why nothing does, whatever was raised."""
+    try:
+        return do(), ""
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - what fails costs only itself
+        return None, how_it_failed(error)[1]
 
 
 def key_of(run_id: str) -> jax.Array:

@@ -13,7 +13,7 @@ from sbibench.core.errors import UsageError
 from sbibench.core.posterior import Algorithm
 from sbibench.core.problem import Progress, silent
 from sbibench.core.task import Task
-from sbibench.runner.collect import Said, Wanted, collect, judgeable
+from sbibench.runner.collect import Held, Said, Wanted, collect, judgeable
 
 ROWS = 10_000
 """Draws at a time where a posterior answers for many x at once."""
@@ -30,6 +30,7 @@ def draw_pairs(
     densities: bool = True,
     time_limit: float | None = None,
     progress: Progress = silent,
+    held: Held | None = None,
 ) -> Pairs:
     """Draw pairs, and draws of one amortized posterior for the data of each.
 
@@ -55,6 +56,10 @@ def draw_pairs(
         Seconds after which the pairs that are there are returned, if there are two.
     progress
         Called as (stage, done, total).
+    held
+        Pairs that are there already, in place of fresh ones: parameters of the prior [N, d] and
+        finite data of each [N, p], float32; N replaces `pairs`. Those at which the posterior can't
+        be sampled are left out, and may be half of them.
 
     Raises
     ------
@@ -70,7 +75,7 @@ def draw_pairs(
             "this posterior is for one observation only, and checks of calibration ask for many; "
             "fit its algorithm anew for each (refit)"
         )
-    want = Wanted(pairs, draws, observation, densities)
+    want = Wanted(pairs if held is None else len(held[0]), draws, observation, densities)
     together = hasattr(posterior, "sample_each")
 
     def answer(key: PRNGKeyArray, xs: np.ndarray, thetas: np.ndarray | None, draws: int) -> Said:
@@ -82,7 +87,7 @@ def draw_pairs(
         return drawn, posterior.log_prob_each(np.concatenate([thetas[:, None], drawn], 1), xs)
 
     size = max(1, ROWS // want.draws) if together else 1
-    return collect(key, task, want, answer, size, Deadline.after(time_limit), progress)
+    return collect(key, task, want, answer, size, Deadline.after(time_limit), progress, held)
 
 
 def refit_pairs(
@@ -97,13 +102,14 @@ def refit_pairs(
     densities: bool = True,
     time_limit: float | None = None,
     progress: Progress = silent,
+    held: Held | None = None,
 ) -> Pairs:
     """Draw pairs, and fit an algorithm anew to the data of each, with so many simulations.
 
     All else is as for `draw_pairs`. Data whose fit finds too few finite simulations are replaced,
     too.
     """
-    want = Wanted(pairs, draws, observation, densities)
+    want = Wanted(pairs if held is None else len(held[0]), draws, observation, densities)
     deadline = Deadline.after(time_limit)
 
     def answer(key: PRNGKeyArray, xs: np.ndarray, thetas: np.ndarray | None, draws: int) -> Said:
@@ -112,7 +118,7 @@ def refit_pairs(
         posterior = algorithm.fit(fit_key, task.problem_at(xs[0], budget, left))
         return _said(posterior, task, sample_key, None, thetas, draws, dense=want.densities)
 
-    return collect(key, task, want, answer, 1, deadline, progress)
+    return collect(key, task, want, answer, 1, deadline, progress, held)
 
 
 def _said(
