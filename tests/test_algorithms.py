@@ -9,14 +9,28 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 
-from sbibench.core import registry
+from sbibench.core import registry, settings
 from sbibench.core.errors import InvalidSimulationsError, SbibenchError, UsageError
 from sbibench.core.posterior import Posterior
 from sbibench.metrics.c2st import c2st
 
-NAMES = registry.ALGORITHMS.names()
-BUDGETS = {"rf_abc": 2000, "sl": 600_000}
+NAMES = [name for name in registry.ALGORITHMS.names() if not registry.ALGORITHMS.missing(name)]
+BUDGETS = {"rf_abc": 2000, "pyabcranger_rf": 2000, "sl": 600_000}
 """Of those that need more: whose samples are few simulations, or that estimate a covariance."""
+
+TRAINED = {"training_batch_size": 50, "learning_rate": 5e-3, "max_num_epochs": 20}
+DRAWN = TRAINED | {"max_sampling_seconds": 10}
+QUICK = {
+    "sbi_npe": {"density_estimator": "mdn"} | DRAWN,
+    "sbi_snpe": {"density_estimator": "mdn"} | DRAWN,
+    "sbi_nle": {"density_estimator": "mdn"} | TRAINED,
+    "sbi_snle": {"density_estimator": "mdn"} | TRAINED,
+    "sbi_nre": {"classifier": "mlp"} | TRAINED,
+    "sbi_snre": {"classifier": "mlp"} | TRAINED,
+    "sbi_fmpe": DRAWN,
+    "sbi_npse": DRAWN,
+}
+"""Settings of toolboxes under which a fit takes seconds; others have their own."""
 
 NO_SIMULATIONS = {"prior", "reference"}
 """The baselines: one learns nothing, the other is told."""
@@ -37,8 +51,8 @@ def name(request):
 
 
 def algorithm(name):
-    settings = registry.ALGORITHMS.get(name)()
-    return dataclasses.replace(settings, rounds=2) if hasattr(settings, "rounds") else settings
+    made = settings.build(registry.ALGORITHMS.get(name), QUICK.get(name, {}), name)
+    return dataclasses.replace(made, rounds=2) if hasattr(made, "rounds") else made
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +61,17 @@ def fitted(name, toy_task):
     return problem, algorithm(name).fit(jax.random.key(0), problem)
 
 
+@pytest.mark.parametrize("adapter", registry.ALGORITHMS.names())
+def test_the_toolbox_is_there_or_it_is_said_that_it_is_not(adapter):
+    if missing := registry.ALGORITHMS.missing(adapter):
+        pytest.skip(missing)
+
+
 def test_settings_are_a_frozen_dataclass(name):
-    settings = algorithm(name)
-    assert dataclasses.is_dataclass(settings)
-    assert settings.__dataclass_params__.frozen
-    assert settings == algorithm(name)
+    made = algorithm(name)
+    assert dataclasses.is_dataclass(made)
+    assert made.__dataclass_params__.frozen
+    assert made == algorithm(name)
 
 
 def test_samples_have_shape_type_and_support(fitted, name, toy_task, key):
@@ -128,16 +148,16 @@ def _partly_invalid(key, theta):
 
 def test_invalid_rows_are_dropped_or_refused_by_choice(name, toy_task, key):
     task = dataclasses.replace(toy_task, simulate=_partly_invalid)
-    settings = algorithm(name)
-    if not hasattr(settings, "invalid"):
+    made = algorithm(name)
+    if not hasattr(made, "invalid"):
         pytest.skip("this algorithm has no choice to make")
     problem = task.problem(1, budget(name))
-    samples = dataclasses.replace(settings, invalid="drop").fit(key, problem).sample(key, 100)
+    samples = dataclasses.replace(made, invalid="drop").fit(key, problem).sample(key, 100)
     assert np.isfinite(samples).all()
     # A third of the prior's; algorithms that move away from the prior meet fewer of them or more.
     assert 0.1 < problem.simulator.invalid / problem.simulator.calls < 0.7
     with pytest.raises(InvalidSimulationsError, match="not finite"):
-        dataclasses.replace(settings, invalid="refuse").fit(key, task.problem(1, budget(name)))
+        dataclasses.replace(made, invalid="refuse").fit(key, task.problem(1, budget(name)))
 
 
 def test_one_parameter_one_datum_and_a_constant_column(name, toy_task, key):
