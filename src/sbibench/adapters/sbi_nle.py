@@ -10,6 +10,7 @@ from sbi.inference import NLE
 from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.toolboxes.sbi import SbiTraining, fit
+from sbibench.toolboxes.sbi_posteriors import ChainsPosterior, SbiChains
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class SbiNLE:
         The network, by the toolbox's name.
     training
         How it is trained.
+    chains
+        How the posterior is sampled.
     invalid
         What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
         likelihood wherever simulations fail more often.
@@ -29,6 +32,7 @@ class SbiNLE:
 
     density_estimator: Literal["maf", "nsf", "mdn", "made", "maf_rqs", "zuko_nsf"] = "maf"
     training: SbiTraining = field(default_factory=SbiTraining)
+    chains: SbiChains = field(default_factory=SbiChains)
     invalid: InvalidPolicy = "refuse"
 
     def fit(self, key: PRNGKeyArray, problem: Problem) -> Any:
@@ -39,6 +43,7 @@ class SbiNLE:
             partial(NLE, density_estimator=self.density_estimator),
             self.training,
             self.invalid,
+            partial(ChainsPosterior, chains=self.chains),
         )
 
 

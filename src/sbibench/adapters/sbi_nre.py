@@ -10,6 +10,7 @@ from sbi.inference import NRE
 from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.toolboxes.sbi import SbiTraining, fit
+from sbibench.toolboxes.sbi_posteriors import ChainsPosterior, SbiChains
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class SbiNRE:
         The network, by the toolbox's name.
     training
         How it is trained.
+    chains
+        How the posterior is sampled.
     invalid
         What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
         ratio wherever simulations fail more often.
@@ -29,6 +32,7 @@ class SbiNRE:
 
     classifier: Literal["resnet", "mlp", "linear"] = "resnet"
     training: SbiTraining = field(default_factory=SbiTraining)
+    chains: SbiChains = field(default_factory=SbiChains)
     invalid: InvalidPolicy = "refuse"
 
     def fit(self, key: PRNGKeyArray, problem: Problem) -> Any:
@@ -39,6 +43,7 @@ class SbiNRE:
             partial(NRE, classifier=self.classifier),
             self.training,
             self.invalid,
+            partial(ChainsPosterior, chains=self.chains),
         )
 
 

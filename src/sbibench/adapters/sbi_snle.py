@@ -10,6 +10,7 @@ from sbi.inference import NLE
 from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.toolboxes.sbi import SbiTraining, fit
+from sbibench.toolboxes.sbi_posteriors import ChainsPosterior, SbiChains
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class SbiSNLE:
         The network, by the toolbox's name.
     training
         How it is trained.
+    chains
+        How the posterior is sampled.
     invalid
         What to do with simulations that are not finite: "refuse", or "drop" them, which biases the
         likelihood wherever simulations fail more often.
@@ -32,6 +35,7 @@ class SbiSNLE:
     rounds: int = 10
     density_estimator: Literal["maf", "nsf", "mdn", "made", "maf_rqs", "zuko_nsf"] = "maf"
     training: SbiTraining = field(default_factory=SbiTraining)
+    chains: SbiChains = field(default_factory=SbiChains)
     invalid: InvalidPolicy = "refuse"
 
     @property
@@ -47,6 +51,7 @@ class SbiSNLE:
             partial(NLE, density_estimator=self.density_estimator),
             self.training,
             self.invalid,
+            partial(ChainsPosterior, chains=self.chains),
             rounds=self.rounds,
         )
 

@@ -79,7 +79,7 @@ def fit(
     trainer_of: Callable[..., Any],
     training: SbiTraining,
     invalid: InvalidPolicy,
-    posterior_of: Callable[[Any, Problem, Info], SbiPosterior] = SbiPosterior,
+    posterior_of: Callable[[Any, Problem, Info], SbiPosterior],
     *,
     rounds: int = 1,
     corrected: bool = False,

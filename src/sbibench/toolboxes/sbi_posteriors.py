@@ -1,5 +1,6 @@
 """Posteriors of the toolbox `sbi`, asked as ours are."""
 
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from jaxtyping import PRNGKeyArray
 from numpyro.distributions import Distribution
 
 from sbibench.core import priors
-from sbibench.core.errors import SamplingError
+from sbibench.core.errors import SamplingError, UsageError
 from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.problem import Problem, checked_x
 from sbibench.toolboxes.guest import guest
@@ -22,8 +23,31 @@ def tensor(rows: np.ndarray) -> Any:
     return torch.as_tensor(np.array(rows, np.float32))
 
 
+@dataclass(frozen=True)
+class SbiChains:
+    """How sbi samples by MCMC: slice sampling of many chains at once; the names are sbi's.
+
+    Attributes
+    ----------
+    num_chains
+        How many chains.
+    warmup_steps
+        Steps of each that are dropped.
+    """
+
+    num_chains: int = 20
+    warmup_steps: int = 200
+
+    def __post_init__(self) -> None:
+        if self.num_chains < 1 or self.warmup_steps < 0:
+            raise UsageError(
+                f"num_chains is 1 or more and warmup_steps 0 or more, not {self.num_chains} and "
+                f"{self.warmup_steps}"
+            )
+
+
 class SbiPosterior:
-    """A posterior of sbi that is sampled by chains, and has no density that sums to one."""
+    """A posterior of sbi, asked as ours are."""
 
     def __init__(self, native: Any, problem: Problem, info: Info) -> None:
         self.native = native
@@ -57,6 +81,14 @@ class SbiPosterior:
         if not self.amortized:
             check_same_x(x, self._x_obs)
         return tensor(self._x_obs if x is None else checked_x(x, self._x_obs))[None]
+
+
+class ChainsPosterior(SbiPosterior):
+    """A posterior of sbi that is sampled by MCMC, and has no density that sums to one."""
+
+    def __init__(self, native: Any, problem: Problem, info: Info, chains: SbiChains) -> None:
+        super().__init__(native, problem, info)
+        self._options = asdict(chains)
 
 
 class RejectingPosterior(SbiPosterior):
