@@ -18,7 +18,7 @@ LABELS = {
 """What the campaign calls our algorithms with their default settings."""
 
 PAIRS = {
-    "npe": ("sbi_npe", "sbi_npe density_estimator=nsf", "sbi_fmpe", "sbi_npse"),
+    "npe": ("sbi_npe", "sbi_fmpe", "sbi_npse"),
     "snpe_c": ("sbi_snpe",),
     "nle": ("sbi_nle",),
     "snle": ("sbi_snle",),
@@ -58,7 +58,7 @@ def body() -> str:
     text += "|---" * (1 + 2 * len(TASKS)) + "|\n"
     for ours, theirs in PAIRS.items():
         for name in (ours, *theirs):
-            label = f"**{name}**" if name == ours else name.replace("density_estimator=", "")
+            label = f"**{name}**" if name == ours else name
             text += f"| {label} | {' | '.join(shown(frame, t, name) for t in TASKS)} |\n"
     return text
 
