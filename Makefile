@@ -3,7 +3,11 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: quick test test-slow lint docs clean
+# Outside toolboxes whose adapters are tested, each in an environment of its own under .venv; of sbi,
+# which takes longest, one algorithm. `make test-toolboxes TOOLBOXES=sbi` tests all of them.
+TOOLBOXES ?= pyabcranger pyabc sbi_npe
+
+.PHONY: quick test test-slow test-toolboxes lint docs clean
 
 $(VENV)/done: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -18,6 +22,9 @@ test: $(VENV)/done
 
 test-slow: $(VENV)/done
 	$(BIN)/pytest -m slow
+
+test-toolboxes:
+	PYTHON=$(PYTHON) bash tests/toolboxes.sh $(TOOLBOXES)
 
 lint: $(VENV)/done
 	$(BIN)/ruff check

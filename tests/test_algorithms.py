@@ -13,6 +13,8 @@ from sbibench.core.errors import UsageError
 
 @pytest.fixture(scope="module", params=registry.ALGORITHMS.names())
 def candidate(request):
+    if missing := registry.ALGORITHMS.missing(request.param):
+        pytest.skip(missing)
     return Candidate(request.param)
 
 

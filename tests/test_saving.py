@@ -31,7 +31,10 @@ SMALL = {
 }
 """Settings under which a fit takes little time; how good it is does not matter here."""
 
-CASES = {name: (name, SMALL.get(name, {})) for name in registry.ALGORITHMS.names()} | {
+OURS = [name for name in registry.ALGORITHMS.names() if not registry.ALGORITHMS.toolbox(name)]
+"""Posteriors of outside toolboxes are theirs to save."""
+
+CASES = {name: (name, SMALL.get(name, {})) for name in OURS} | {
     "npe, maf": ("npe", {"flow": {"family": "maf"}}),
     "nre, mlp": ("nre", {"classifier": {"network": "mlp"}}),
     "rej_abc, plain": ("rej_abc", {"kde": False}),

@@ -11,14 +11,21 @@ from sbibench.core import registry, settings
 
 
 def _list(kind: registry.Kind, *, as_json: bool) -> None:
-    rows = [{"name": name, "description": kind.describe(name)} for name in kind.names()]
+    rows: list[dict[str, Any]] = [
+        {"name": name, "description": kind.describe(name)} for name in kind.names()
+    ]
+    if kind.adapters:
+        for row in rows:
+            row["toolbox"] = kind.toolbox(row["name"])
+            row["missing"] = kind.missing(row["name"])
     if as_json:
         return print_json(rows)
     shown = Table()
     shown.add_column("name", no_wrap=True)
     shown.add_column("description")
     for row in rows:
-        shown.add_row(escape(row["name"]), escape(row["description"]))
+        needs = f" ({row['missing']})" if row.get("missing") else ""
+        shown.add_row(escape(row["name"]), escape(row["description"] + needs))
     return out.print(shown)
 
 

@@ -12,10 +12,22 @@ from sbibench.core.problem import Problem
 from sbibench.core.task import Task
 
 BUDGET = 600
-BUDGETS = {"rf_abc": 2000, "sl": 600_000}
+BUDGETS = {"rf_abc": 2000, "pyabcranger_rf": 2000, "sl": 600_000}
 """Of those that need more: whose samples are few simulations, or that estimate a covariance."""
 
-QUICK: dict[str, dict[str, Any]] = {}
+TRAINED = {"training_batch_size": 50, "learning_rate": 5e-3, "max_num_epochs": 20}
+CHAINS = TRAINED | {"num_chains": 100, "warmup_steps": 10}
+DRAWN = TRAINED | {"max_sampling_seconds": 10}
+QUICK: dict[str, dict[str, Any]] = {
+    "sbi_npe": {"density_estimator": "mdn"} | DRAWN,
+    "sbi_snpe": {"density_estimator": "mdn"} | DRAWN,
+    "sbi_nle": {"density_estimator": "mdn"} | CHAINS,
+    "sbi_snle": {"density_estimator": "mdn"} | CHAINS,
+    "sbi_nre": {"classifier": "mlp"} | CHAINS,
+    "sbi_snre": {"classifier": "mlp"} | CHAINS,
+    "sbi_fmpe": DRAWN,
+    "sbi_npse": TRAINED | {"max_num_epochs": 80, "max_sampling_seconds": 60},
+}
 """Settings under which a fit takes seconds, of those whose default takes minutes."""
 
 BASELINES = {"prior", "reference"}

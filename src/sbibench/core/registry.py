@@ -3,6 +3,9 @@
 Listing a kind imports nothing; getting one imports its module alone. Packages from outside add
 theirs through the entry point groups `sbibench.tasks`, `sbibench.algorithms`, `sbibench.metrics`,
 `sbibench.calibration`, and anybody's own object is reached as `module:name`.
+
+Algorithms of outside toolboxes lie in a folder of their own. What comes before the first underscore
+of such a name is the toolbox: the package to import, and the extra that installs it.
 """
 
 import ast
@@ -24,20 +27,29 @@ PRESETS = ("default", "paper")
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of thing: the folder its files lie in and the constant each file defines."""
+    """One kind of thing: the folder its files lie in and the constant each file defines.
+
+    `adapters` is one more folder, whose files need the toolbox that their name begins with.
+    """
 
     what: str
     folder: str
     constant: str
+    adapters: str | None = None
 
     def _outside(self) -> dict[str, metadata.EntryPoint]:
         group = self.folder
         return {point.name: point for point in metadata.entry_points(group=group)}
 
-    def _inside(self) -> list[str]:
-        spec = util.find_spec(self.folder)
-        places = spec.submodule_search_locations if spec else None
-        return [m.name for m in pkgutil.iter_modules(places) if not m.name.startswith("_")]
+    def _inside(self) -> dict[str, str]:
+        """Return the folder that each file lies in."""
+        return {
+            module.name: folder
+            for folder in (self.adapters, self.folder)
+            if folder is not None
+            for module in pkgutil.iter_modules(_places(folder))
+            if not module.name.startswith("_")
+        }
 
     def names(self) -> list[str]:
         """Return all registered names, sorted; nothing is imported."""
@@ -49,12 +61,28 @@ class Kind:
 
     def docstring(self, name: str) -> str:
         """Return the docstring of the file behind a name, or where it is from; not imported."""
-        if name not in self._inside():
+        inside = self._inside()
+        if name not in inside:
             outside = self._outside()
             return f"from {outside[name].value}" if name in outside else f"from {name}"
-        spec = util.find_spec(self.folder)
-        folder = Path(next(iter((spec and spec.submodule_search_locations) or [])))
+        folder = Path(_places(inside[name])[0])
         return ast.get_docstring(ast.parse((folder / f"{name}.py").read_text())) or ""
+
+    def toolbox(self, name: str) -> str | None:
+        """Return the outside toolbox that a name needs, None for most."""
+        inside = self._inside()
+        needs = name in inside and inside[name] == self.adapters
+        return name.partition("_")[0] if needs else None
+
+    def missing(self, name: str) -> str | None:
+        """Return what to install before a name can be got, None if it can; nothing is imported."""
+        toolbox = self.toolbox(name)
+        if toolbox is None:
+            return None
+        spec = util.find_spec(toolbox)
+        if spec is not None and spec.origin:  # without one it is any folder of this name
+            return None
+        return f"the toolbox {toolbox} is not installed: pip install 'sbibench[{toolbox}]'"
 
     def get(self, name: str) -> Any:
         """Return what is registered under `name`, or the object at `module:name`.
@@ -62,12 +90,15 @@ class Kind:
         Raises
         ------
         UsageError
-            If there is no such thing.
+            If there is no such thing, or the toolbox that it needs is not installed.
         """
         if ":" in name:
             return self._checked(name, self._at(name))
-        if name in self._inside():
-            return getattr(importlib.import_module(f"{self.folder}.{name}"), self.constant)
+        inside = self._inside()
+        if name in inside:
+            if missing := self.missing(name):
+                raise UsageError(f"{name}: {missing}")
+            return getattr(importlib.import_module(f"{inside[name]}.{name}"), self.constant)
         outside = self._outside()
         if name not in outside:
             raise unknown(self.what, name, self.names())
@@ -122,7 +153,13 @@ class Kind:
         return getattr(found, attribute)
 
 
+def _places(folder: str) -> list[str]:
+    """Return where a folder's files lie; the folder's parents are imported, it is not."""
+    spec = util.find_spec(folder)
+    return list((spec and spec.submodule_search_locations) or [])
+
+
 TASKS = Kind("task", "sbibench.tasks", "TASK")
-ALGORITHMS = Kind("algorithm", "sbibench.algorithms", "ALGORITHM")
+ALGORITHMS = Kind("algorithm", "sbibench.algorithms", "ALGORITHM", adapters="sbibench.adapters")
 METRICS = Kind("metric", "sbibench.metrics", "METRIC")
 CHECKS = Kind("check", "sbibench.calibration", "CHECK")

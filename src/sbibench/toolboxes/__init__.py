@@ -1,0 +1,1 @@
+"""What adapters of one outside toolbox share: conversions, randomness, budget, deadline."""
