@@ -78,7 +78,7 @@ def collect(
     Errors are those of `draw_pairs`.
     """
     pair_key, answer_key, prior_key, x_key = jax.random.split(key, 4)
-    simulator = Simulator(task.simulate, (task.d, task.p), TURNS * want.pairs, deadline)
+    simulator = Simulator(task.forward, (task.d, task.p), TURNS * want.pairs, deadline)
     todo = _candidates(pair_key, simulator, task, want.pairs, size)
     found: list[tuple[np.ndarray, ...]] = []  # θ, x, draws, log densities of each pair
     reasons: list[str] = []
