@@ -22,7 +22,7 @@ __version__ = "0.1.0"
 __all__ = [
     "SliceSampling", "Task", "calibration", "diagnose", "draw_pairs", "get_algorithm",
     "get_check", "get_metric", "get_task", "load", "metrics", "plot", "reference", "refit_pairs",
-    "slice_chains",
+    "simulators", "slice_chains",
 ]  # fmt: skip
 
 _LATER = {
@@ -36,6 +36,7 @@ _LATER = {
     "plot": "report.plot:",
     "reference": "reference:",
     "refit_pairs": "runner.pairs:refit_pairs",
+    "simulators": "simulators:",
     "slice_chains": "inference.slice:slice_chains",
 }
 
