@@ -8,6 +8,7 @@ from scipy import stats
 
 from sbibench.core import registry
 from sbibench.core.errors import InvalidSimulationsError, SbibenchError, UsageError
+from sbibench.core.forward import Vmapped
 from sbibench.core.metric import Evidence
 from sbibench.metrics import meddist
 
@@ -28,7 +29,8 @@ def _fails_below_zero(key, theta):
 
 
 def judged(samples, simulate=_simulate, x_obs=(0.0, 0.0), **options):
-    evidence = Evidence(samples=samples, simulate=simulate, x_obs=np.array(x_obs))
+    forward = Vmapped(simulate, len(x_obs))
+    evidence = Evidence(samples=samples, simulate=forward, x_obs=np.array(x_obs))
     return METRIC(**options)(KEY, evidence)
 
 

@@ -89,11 +89,11 @@ def test_an_idle_process_that_is_killed_is_replaced():
 
 def test_a_process_that_keeps_too_much_memory_is_replaced(monkeypatch):
     outcome([spec()])
-    before = process._idle[0]
+    before = process._idle[None][0]
     outcome([spec()], Limits(memory=1))
-    assert process._idle == [before]
+    assert process._idle[None] == [before]
     outcome([spec()], Limits(memory=1.5 * before.memory / 2**30))
-    assert process._idle != [before]
+    assert process._idle[None] != [before]
 
 
 def test_a_fit_that_ends_the_process_is_lost_to_all_that_share_it():

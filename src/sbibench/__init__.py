@@ -22,7 +22,8 @@ __version__ = "0.1.0"
 __all__ = [
     "SliceSampling", "Task", "calibration", "compare", "diagnose", "draw_pairs", "from_function",
     "get_algorithm", "get_check", "get_metric", "get_task", "load", "metrics", "plot",
-    "read_results", "reference", "refit_pairs", "sbibm", "slice_chains",
+    "read_results", "reference", "refit_pairs", "sbibm", "simulators",
+    "slice_chains",
 ]  # fmt: skip
 
 _LATER = {
@@ -40,6 +41,7 @@ _LATER = {
     "reference": "reference:",
     "refit_pairs": "runner.pairs:refit_pairs",
     "sbibm": "store.sbibm:",
+    "simulators": "simulators:",
     "slice_chains": "inference.slice:slice_chains",
 }
 

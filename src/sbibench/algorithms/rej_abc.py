@@ -14,7 +14,6 @@ from jax import random
 from jaxtyping import PRNGKeyArray
 from numpyro.distributions import Distribution
 
-from sbibench.core import priors
 from sbibench.core.errors import InvalidSimulationsError, UsageError
 from sbibench.core.posterior import Info, check_count
 from sbibench.core.problem import Problem, checked_x
@@ -97,8 +96,8 @@ class RejABC:
             summaries = pilot(pilot_key, problem, half, self.degree, self.invalid)
         else:
             kept = self._kept(problem.simulator.left)
-        thetas = priors.rows(problem.prior).sample(prior_key, problem.simulator.left)
-        simulations = problem.simulator(simulator_key, thetas).accept(self.invalid)
+        simulations = problem.from_prior(prior_key, simulator_key, problem.simulator.left)
+        simulations = simulations.accept(self.invalid)
         if len(simulations.xs) < kept:
             raise InvalidSimulationsError(
                 f"{len(simulations.xs)} simulations are finite, {kept} were to be kept; raise the "

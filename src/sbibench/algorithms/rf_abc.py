@@ -51,8 +51,8 @@ class RFABC:
             If the time is over before there is a tree for each parameter.
         """
         prior_key, simulator_key, forest_key = random.split(key, 3)
-        thetas = priors.rows(problem.prior).sample(prior_key, problem.simulator.left)
-        simulations = problem.simulator(simulator_key, thetas).accept(self.invalid)
+        simulations = problem.from_prior(prior_key, simulator_key, problem.simulator.left)
+        simulations = simulations.accept(self.invalid)
         thetas, xs = simulations.thetas, simulations.xs
         weights, trees = forest_weights(
             numpy_rng(forest_key),

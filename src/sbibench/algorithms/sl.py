@@ -77,6 +77,7 @@ class SL:
         return -(-self.candidates // self.chains)
 
     def _check(self, problem: Problem) -> None:
+        problem.simulator.demand()
         sweeps = min(self.warmup, 1) + 1
         needed = self._groups * self.chains + sweeps * EVALUATIONS * self.chains * problem.d
         if problem.simulator.left < needed * self.simulations:

@@ -106,6 +106,7 @@ class SMCABC:
                 f"a population has {size} particles, the budget for them is {budget - half}; raise "
                 "the budget or lower population"
             )
+        problem.simulator.demand()
         summaries = pilot(pilot_key, problem, half, self.degree, self.invalid) if half else None
         target = Target(problem, summaries, self.invalid)
         population, info = self._last(key, target, size)

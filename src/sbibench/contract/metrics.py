@@ -12,6 +12,7 @@ from sbibench.contract.compilations import demand_none
 from sbibench.contract.points import Contract, demand, refusal
 from sbibench.core import registry
 from sbibench.core.errors import UsageError
+from sbibench.core.forward import Vmapped
 from sbibench.core.metric import Evidence
 
 KEY = jax.random.key(0)
@@ -35,7 +36,7 @@ def evidence(shift: float, n: int = 300) -> Evidence:
         reference=rng.normal(size=(n, 2)),
         x_obs=np.zeros(2),
         prior=PRIOR,
-        simulate=_simulate,
+        simulate=Vmapped(_simulate, 2),
         log_likelihood=_log_likelihood,
         log_prob_true=-np.log(2 * np.pi) - shift**2,
     )

@@ -39,8 +39,15 @@ class Model:
         return priors.rows(self.task.prior)
 
     @property
+    def simulates(self) -> bool:
+        """Whether there is a simulator, not only simulations that were made before."""
+        return self.task.forward.pairs is None
+
+    @property
     def simulator(self) -> Simulator:
         """A fresh simulator with a large budget."""
+        if not self.simulates:
+            not_for("it has stored simulations in place of a simulator")
         return self.task.problem(1, 10**6).simulator
 
     @property
@@ -70,12 +77,11 @@ class Model:
         return jax.jit(jax.vmap(self.log_likelihood, in_axes=(None, 0)))
 
     def repeat(self, key: jax.Array, theta: np.ndarray, n: int) -> np.ndarray:
-        """Return n draws of x [n, p] at one θ [d], in float64 where the simulator is JAX."""
+        """Return n draws of x [n, p] at one θ [d], in float64."""
+        if not self.simulates:
+            not_for("it has stored simulations in place of a simulator")
         thetas = np.tile(theta, (n, 1))
-        simulate = getattr(self.task, "simulate", None)
-        if simulate is None:
-            return self.simulator(key, thetas).xs.astype(np.float64)
-        return np.asarray(map_rows(simulate, thetas, key=key))
+        return self.task.forward(key, thetas)
 
 
 CONTRACT = Contract()
@@ -87,7 +93,7 @@ def texts_are_there(model: Model) -> None:
     task = model.task
     if model.registered:
         demand(task.name == model.name, f"{model.name} calls itself {task.name}")
-    for what in ("label", "citation"):
+    for what in ("label", "citation") if model.registered else ("label",):
         demand(getattr(task, what), f"{what} is empty")
     for what, names, n in (
         ("parameter", task.parameter_names, task.d), ("data", task.data_names, task.p)
@@ -117,7 +123,7 @@ def simulations_have_shape_and_type_and_differ(model: Model) -> None:
 @CONTRACT.owes("draw noise for each row by itself, not once for the whole batch")
 def the_same_parameters_give_other_data_in_every_row(model: Model) -> None:
     """Simulate one θ a thousand times."""
-    xs = model.repeat(KEY, model.task.true_parameters(1), 1000)
+    xs = model.repeat(KEY, model.thetas[0], 1000)
     demand(len(np.unique(xs, axis=0)) > 1, "1000 simulations of one θ are all the same")
 
 
@@ -178,6 +184,8 @@ def the_prior_goes_to_the_whole_space_and_back(model: Model) -> None:
 @CONTRACT.owes("let some simulation from the prior be finite, and be determined by its key")
 def observations_beyond_the_canonical_ones_are_simulated_the_same_everywhere(model: Model) -> None:
     """Take the number as the seed."""
+    if not model.simulates:
+        not_for("it has stored simulations in place of a simulator")
     task, m = model.task, max(10, len(model.task.observations))
     xs = [task.observation(i) for i in (m + 1, m + 2, 2**31 - 1)]
     for i, x in zip((m + 1, m + 2), xs, strict=False):
@@ -198,10 +206,14 @@ def observations_beyond_the_canonical_ones_are_simulated_the_same_everywhere(mod
 def observations_count_from_one(model: Model) -> None:
     """Ten of them, and no others than whole numbers from 1."""
     task = model.task
-    for i in range(1, 11):
-        x, theta = task.observation(i), task.true_parameters(i)
+    known = len(task.observations)
+    for i in range(1, max(known, 10) + 1 if model.simulates else known + 1):
+        x = task.observation(i)
         demand(x.shape == (task.p,), f"observation {i} has shape {x.shape}")
         demand(np.isfinite(x).all(), f"observation {i} is not finite")
+        if i <= known and task.thetas_true is None:
+            continue
+        theta = task.true_parameters(i)
         demand(theta.shape == (task.d,), f"the parameters of observation {i} are {theta.shape}")
         inside = model.prior.inside(theta[None]).all()
         demand(inside, f"the parameters of observation {i} lie outside the prior's support")

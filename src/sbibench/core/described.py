@@ -8,7 +8,10 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import Distribution
 
+from sbibench.core import product
 from sbibench.core.errors import UsageError
+
+_OURS = {cls.__name__: cls for cls in (product.Product, product.Moved)}
 
 _FACTORED = ("covariance_matrix", "precision_matrix")
 """Other ways to say what `scale_tril` says."""
@@ -43,7 +46,7 @@ def _indescribable(prior: Distribution) -> UsageError:
 
 def _description(prior: Distribution) -> dict[str, Any]:
     cls = type(prior)
-    if getattr(dist, cls.__name__, None) is not cls:
+    if _class(cls.__name__) is not cls:
         raise _indescribable(prior)
     names = [name for name in inspect.signature(cls.__init__).parameters if name != "validate_args"]
     left_out = _FACTORED if "scale_tril" in names else ()
@@ -58,9 +61,16 @@ def _description(prior: Distribution) -> dict[str, Any]:
     return {"class": cls.__name__, "arguments": arguments}
 
 
+def _class(name: str) -> Any:
+    """Return the class of this name, ours or numpyro's; None if there is none."""
+    return _OURS.get(name) or getattr(dist, name, None)
+
+
 def _argument(prior: Distribution, value: Any) -> Any:
     if isinstance(value, Distribution):
         return _description(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], Distribution):
+        return [_argument(prior, part) for part in value]
     if isinstance(value, jax.Array):
         return np.asarray(value)
     numbers = isinstance(value, tuple) and all(isinstance(item, int) for item in value)
@@ -77,18 +87,28 @@ def rebuild(description: dict[str, Any]) -> Distribution:
     UsageError
         If numpyro has no such class.
     """
-    cls = getattr(dist, str(description["class"]), None)
+    cls = _class(str(description["class"]))
     if not isinstance(cls, type) or not issubclass(cls, Distribution):
         raise UsageError(f"numpyro.distributions has no class {description['class']!r}")
-    arguments = {
-        name: rebuild(value) if isinstance(value, dict) else value
-        for name, value in description["arguments"].items()
-    }
-    return cls(**arguments)
+    return cls(**{name: _rebuilt(value) for name, value in description["arguments"].items()})
+
+
+def _rebuilt(value: Any) -> Any:
+    if isinstance(value, dict):
+        return rebuild(value)
+    if isinstance(value, list | tuple) and value and isinstance(value[0], dict):
+        return [rebuild(part) for part in value]
+    return value
 
 
 def _probe(prior: Distribution) -> tuple[bytes, bytes]:
     """Return what tells two priors apart: a draw and its density, to the last bit."""
+    draw, density = probed(prior)
+    return draw.tobytes(), density.tobytes()
+
+
+def probed(prior: Distribution) -> tuple[np.ndarray, np.ndarray]:
+    """Return a draw [d] from a prior and its log density: always the same ones."""
     with jax.numpy_rank_promotion("allow"):  # numpyro's mixtures need it
         draw = prior.sample(jax.random.key(0))
-        return np.asarray(draw).tobytes(), np.asarray(prior.log_prob(draw)).tobytes()
+        return np.asarray(draw), np.asarray(prior.log_prob(draw))

@@ -9,6 +9,7 @@ from jaxtyping import PRNGKeyArray
 from numpyro.distributions import Distribution
 
 from sbibench.core.errors import UsageError
+from sbibench.core.forward import Forward
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +24,8 @@ class Evidence:
     """The observation [p], float64."""
     prior: Distribution | None = None
     """The prior over θ [d]."""
-    simulate: Callable[[Any, Any], Any] | None = None
-    """(key, θ [d]) -> x [p], in JAX; one object a task, so that it compiles once."""
+    simulate: Forward | None = None
+    """(key, θ [n, d]) -> x [n, p]: a task's `forward`."""
     log_likelihood: Callable[[Any, Any], Any] | None = None
     """(θ [d], x [p]) -> log p(x | θ), in JAX; one object a task, too."""
     log_prob_true: float | None = None

@@ -20,7 +20,10 @@ from sbibench.core.errors import UsageError
 def check_prior(prior: Distribution) -> None:
     """Raise `UsageError` unless `prior` is a distribution over one vector."""
     if not isinstance(prior, Distribution):
-        raise UsageError(f"a prior is a numpyro distribution, not {type(prior).__name__}")
+        raise UsageError(
+            "a prior is a distribution of numpyro, or frozen ones of scipy.stats, not "
+            f"{type(prior).__name__}"
+        )
     if prior.batch_shape != () or len(prior.event_shape) != 1:
         raise UsageError(
             f"a prior has batch shape () and event shape (d,), this one has {prior.batch_shape} "

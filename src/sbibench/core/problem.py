@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from jaxtyping import PRNGKeyArray
 from numpyro.distributions import Distribution
 
 from sbibench.core.deadline import Deadline
 from sbibench.core.errors import UsageError
 from sbibench.core.priors import check_prior
-from sbibench.core.simulator import Simulator
+from sbibench.core.simulator import Simulations, Simulator
 
 Oracle = Callable[[Any, int], np.ndarray]
 """(key, n) -> n draws [n, d] of the true posterior at x_obs."""
@@ -52,6 +53,10 @@ class Problem:
     def p(self) -> int:
         """The number of data values."""
         return len(self.x_obs)
+
+    def from_prior(self, prior_key: PRNGKeyArray, key: PRNGKeyArray, n: int) -> Simulations:
+        """Draw n parameters from the prior and simulate them, or take stored simulations."""
+        return self.simulator.from_prior(self.prior, prior_key, key, n)
 
     @property
     def deadline(self) -> Deadline:

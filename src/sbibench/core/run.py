@@ -26,6 +26,10 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
         How many samples of the posterior are drawn.
     share_fit
         Whether one fit serves all observations; part of the identity only where it is so.
+    fingerprint
+        Of a task of somebody's own, reached as module:name: of its simulator's code, its prior and
+        its observations, so that a run after an edit is another run. Empty for registered tasks,
+        whose version tells, and no part of the identity then.
     """
 
     task: str
@@ -38,6 +42,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     samples: int = 10_000
     share_fit: bool = False
+    fingerprint: str = ""
 
     @property
     def id(self) -> str:
@@ -53,6 +58,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
         identity = {k: getattr(self, k) for k in self.__struct_fields__ if k not in without}
         if not self.share_fit:
             del identity["share_fit"]
+        if not self.fingerprint:
+            identity.pop("fingerprint", None)
         return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).hexdigest()[:16]
 
     def __str__(self) -> str:

@@ -2,14 +2,18 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import PRNGKeyArray
+from numpyro.distributions import Distribution
 
-from sbibench.core.blocks import row_blocks
+from sbibench.core import priors
 from sbibench.core.deadline import Deadline
 from sbibench.core.errors import BudgetExceededError, InvalidSimulationsError, UsageError
+from sbibench.core.forward import NO_SIMULATOR, Forward, Simulate, forward
+from sbibench.core.keys import numpy_rng
 
 InvalidPolicy = Literal["drop", "refuse"]
 """What an algorithm does about simulations that are not finite; it always says which."""
@@ -42,39 +46,81 @@ class Simulations(NamedTuple):
 
 
 class Simulator:
-    """Runs the model: one vmap, one counter, a hard budget and a deadline.
+    """Runs the model: one counter, a hard budget and a deadline.
 
     Parameters
     ----------
     simulate
-        (key, θ [d]) -> x [p], pure JAX, evaluated in float64.
+        A task's `forward`, or (key, θ [d]) -> x [p] in pure JAX; evaluated in float64.
     shape
         (d, p).
     budget
         The number of simulations that may be run in all.
     deadline
         Looked at between blocks of simulations.
+    progress
+        Called as ("simulating", calls, budget) between blocks, where there is more than one.
     """
 
     def __init__(
         self,
-        simulate: Callable[[Any, Any], Any],
+        simulate: Simulate | Forward,
         shape: tuple[int, int],
         budget: int,
         deadline: Deadline,
+        progress: Callable[[str, int, int | None], None] | None = None,
     ) -> None:
-        self._simulate = simulate
+        self.forward = forward(simulate, shape[1])
+        self._progress = progress
         self._shape = shape
         self.budget = budget
         self.deadline = deadline
         self.calls = 0
         self.invalid = 0
         self.seconds = 0.0
+        self._order: np.ndarray | None = None
 
     @property
     def left(self) -> int:
         """How many simulations may still be run."""
         return self.budget - self.calls
+
+    def demand(self) -> None:
+        """Raise `UsageError` if only parameters that were simulated before can be had."""
+        if self.forward.pairs is not None:
+            raise UsageError(NO_SIMULATOR)
+
+    def from_prior(
+        self, prior: Distribution, prior_key: PRNGKeyArray, key: PRNGKeyArray, n: int
+    ) -> Simulations:
+        """Draw n parameters from the prior and simulate them: the one place where this is done.
+
+        Of stored simulations the next n are taken, in an order that the first `prior_key` decides.
+
+        Raises
+        ------
+        UsageError
+            If fewer are stored.
+        """
+        if self.forward.pairs is None:
+            thetas = priors.rows(prior).sample(prior_key, n)
+            self.deadline.check("drawing from the prior")
+            return self(key, thetas)
+        thetas, xs = self.forward.pairs
+        if self._order is None:
+            self._order = numpy_rng(prior_key).permutation(len(thetas))
+        if n > self.left or self.calls + n > len(thetas):
+            raise UsageError(
+                f"{len(thetas)} simulations are stored and {self.calls} used, {n} more are asked "
+                "for; lower the budget"
+            )
+        chosen = self._order[self.calls : self.calls + n]
+        with np.errstate(over="ignore"):
+            single = xs[chosen].astype(np.float32)
+        valid = np.asarray(np.isfinite(single).all(1))
+        self.calls += n
+        self.invalid += int((~valid).sum())
+        return Simulations(priors.rows(prior).single(thetas[chosen]), single, valid)
 
     def __call__(self, key: PRNGKeyArray, thetas: Any) -> Simulations:
         """Simulate each row of θ [n, d]; row i depends on the key, i and θ_i alone.
@@ -99,12 +145,9 @@ class Simulator:
             )
         xs, valid = np.empty((n, p), np.float32), np.empty(n, bool)
         done, start = 0, time.perf_counter()
-        with np.errstate(over="ignore"):  # what float32 cannot hold is invalid
-            for block in row_blocks(self._simulate, thetas.astype(np.float64), key=key):
-                if block.shape[1:] != (p,):
-                    raise UsageError(
-                        f"the simulator returned x of shape {block.shape[1:]} for one θ, not ({p},)"
-                    )
+        blocks = self.forward.blocks(key, thetas.astype(np.float64))
+        with np.errstate(over="ignore"), closing(blocks):  # what float32 cannot hold is invalid
+            for block in blocks:
                 rows = slice(done, done + len(block))
                 xs[rows] = block
                 valid[rows] = np.isfinite(xs[rows]).all(1)
@@ -114,5 +157,7 @@ class Simulator:
                 self.seconds += time.perf_counter() - start
                 start = time.perf_counter()
                 if done < n:
+                    if self._progress:
+                        self._progress("simulating", self.calls, self.budget)
                     self.deadline.check(f"simulating, {done} of {n} rows done")
         return Simulations(thetas.astype(np.float32), xs, valid)

@@ -7,7 +7,6 @@ import numpy as np
 from jax import random
 from jaxtyping import PRNGKeyArray
 
-from sbibench.core import priors
 from sbibench.core.errors import DeadlineError, UsageError
 from sbibench.core.problem import Problem
 from sbibench.core.simulator import InvalidPolicy
@@ -75,7 +74,8 @@ def run_rounds(
             f"{rounds} rounds need {least * rounds} simulations or more, the budget is {budget}; "
             "raise it or set fewer rounds"
         )
-    prior = priors.rows(problem.prior)
+    if rounds > 1:
+        problem.simulator.demand()
     # One buffer that is filled up: a round's rows come after those of the rounds before.
     buffer = Data(
         np.empty((budget, problem.d), np.float32),
@@ -87,10 +87,13 @@ def run_rounds(
     try:
         for number, size in enumerate(split(budget, rounds)):
             proposal_key, simulator_key, learn_key = random.split(random.fold_in(key, number), 3)
-            source = posterior if number else prior
-            thetas = source.sample(proposal_key, size)
-            problem.deadline.check("drawing proposals")
-            new = problem.simulator(simulator_key, thetas).accept(invalid)
+            if posterior is None:
+                new = problem.from_prior(proposal_key, simulator_key, size)
+            else:
+                thetas = posterior.sample(proposal_key, size)
+                problem.deadline.check("drawing proposals")
+                new = problem.simulator(simulator_key, thetas)
+            new = new.accept(invalid)
             rows = slice(filled, filled + len(new.xs))
             for column, values in zip(buffer, (new.thetas, new.xs, number), strict=True):
                 column[rows] = values

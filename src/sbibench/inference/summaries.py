@@ -62,8 +62,7 @@ def pilot(
     """
     prior_key, simulator_key = random.split(key)
     rows = priors.rows(problem.prior)
-    thetas = rows.sample(prior_key, size)
-    simulations = problem.simulator(simulator_key, thetas).accept(invalid)
+    simulations = problem.from_prior(prior_key, simulator_key, size).accept(invalid)
     us = rows.from_support(simulations.thetas.astype(np.float64))
     return SemiAutomatic.fit(us, simulations.xs, degree)
 

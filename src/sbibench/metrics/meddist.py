@@ -11,7 +11,6 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from sbibench.core.blocks import map_rows
 from sbibench.core.errors import InvalidSimulationsError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.metric import Estimate, Evidence, checked, present
@@ -98,7 +97,7 @@ class Meddist:
         times, rest = divmod(self.draws, len(thetas))
         some = numpy_rng(key_rows).choice(len(thetas), rest, replace=False)
         rows = np.concatenate([np.tile(np.arange(len(thetas)), times), some])
-        return meddist(key_xs, map_rows(simulate, thetas[rows], key=key_xs), x_obs)
+        return meddist(key_xs, simulate(key_xs, thetas[rows]), x_obs)
 
 
 METRIC = Meddist

@@ -90,7 +90,7 @@ def calibrate(
     """
     prior_key, simulator_key, sampler_key, ties_key = jax.random.split(key, 4)
     thetas = map_rows(task.prior.sample, key=prior_key, n=2 * observations)
-    xs = map_rows(task.simulate, thetas, key=simulator_key)
+    xs = task.forward(simulator_key, thetas)
     valid = np.isfinite(xs).all(1)
     rng = numpy_rng(ties_key)
     drawn: list[np.ndarray] = []

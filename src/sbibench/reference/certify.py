@@ -108,7 +108,7 @@ def probe(task: Task) -> list[float]:
     """Return a few log likelihoods and exact draws: by these a changed model is recognised."""
     prior_key, key = jax.random.split(jax.random.key(0))
     thetas = map_rows(task.prior.sample, key=prior_key, n=8)
-    xs = map_rows(task.simulate, thetas, key=key)
+    xs = task.forward(key, thetas)
     values = [np.zeros(0)]
     if task.log_likelihood is not None:
         values.append(np.nan_to_num(map_rows(task.log_likelihood, thetas, xs)))

@@ -75,7 +75,11 @@ def posterior(
                 f"samples of {name!r} have shape {np.shape(values)}, not [n, {len(names)}]"
             )
     shown = parameters if parameters is not None else tuple(range(min(4, len(names))))
-    truth = task.true_parameters(observation)
+    below = "Cross and dashed lines: the parameters that generated the observation."
+    try:
+        truth = task.true_parameters(observation)
+    except UsageError:  # nobody knows them: no cross, no lines
+        truth, below = np.full(len(names), np.nan), ""
     colour = alt.Color(
         "samples:N",
         scale=alt.Scale(domain=list(sets), range=[TRUTH, *(COLOURS * len(sets))][: len(sets)]),
@@ -93,7 +97,6 @@ def posterior(
         ]
         rows.append(alt.hconcat(*cells))
     title = f"{task.label}, observation {observation}: samples of the posterior"
-    below = "Cross and dashed lines: the parameters that generated the observation."
     chart: alt.VConcatChart = (
         alt.vconcat(*rows)
         .properties(title=alt.TitleParams(title, subtitle=below, anchor="start"))

@@ -84,7 +84,7 @@ def collect(
     had are left out. Errors are those of `draw_pairs`.
     """
     pair_key, answer_key, prior_key, x_key = jax.random.split(key, 4)
-    simulator = Simulator(task.simulate, (task.d, task.p), TURNS * want.pairs, deadline)
+    simulator = Simulator(task.forward, (task.d, task.p), TURNS * want.pairs, deadline)
     todo = (
         _candidates(pair_key, simulator, task, want.pairs, size)
         if held is None

@@ -15,7 +15,7 @@ import numpy as np
 from sbibench.core import registry, settings
 from sbibench.core.errors import SbibenchError, UsageError
 from sbibench.core.posterior import Info, check_shareable
-from sbibench.core.problem import Progress
+from sbibench.core.problem import Progress, silent
 from sbibench.core.run import RunRecord, RunSpec, Status
 from sbibench.core.simulator import Simulator
 from sbibench.core.task import Task
@@ -116,9 +116,7 @@ def fit_once(
     )
     assert task is not None
     at = FIT_AT if spec.share_fit else spec.observation
-    problem = task.problem(at, spec.budget, time_limit)
-    if progress:
-        problem = dataclasses.replace(problem, progress=progress)
+    problem = task.problem(at, spec.budget, time_limit, progress or silent)
     posterior, facts, failure = None, {}, None
     try:
         if spec.share_fit:
@@ -205,9 +203,9 @@ def _need_density(metrics: Sequence[str]) -> bool:
 def _density_of_truth(fit: Fit, spec: RunSpec) -> float | str:
     """Return log q(θ* | x_obs) of the parameters θ* of the observation, or why there is none."""
     task = fit.task
-    theta = task.true_parameters(spec.observation)[None]
     x = task.observation(spec.observation).astype(np.float32) if spec.share_fit else None
     try:
+        theta = task.true_parameters(spec.observation)[None]
         log_prob = float(fit.posterior.log_prob(theta, x)[0])
     except Exception as error:  # noqa: BLE001 - a density that fails costs only its metric
         return how_it_failed(error)[1]

@@ -107,7 +107,7 @@ def _evidence(
         reference=reference,
         x_obs=task.observation(spec.observation),
         prior=task.prior,
-        simulate=task.simulate,
+        simulate=task.forward,
         log_likelihood=task.log_likelihood,
         log_prob_true=density if isinstance(density, float) else None,
     )

@@ -26,6 +26,9 @@ from sbibench.runner.limits import GIB, Limits
 # size of its thread pool from NPROC; its flags for this have no effect on a CPU any more.)
 ONE_THREAD = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
+INSIDE = "SBIBENCH_INSIDE"
+"""Set in the environment of a process that computes, and so of all that it starts."""
+
 _START = Limits(hard=300.0)
 """Importing everything from a shared file system that many others read takes its time."""
 
@@ -69,6 +72,13 @@ Wanted = Callable[[], bool]
 class Process:
     """A process that computes; see `serve` for what it understands.
 
+    Parameters
+    ----------
+    wanted
+        Whether anybody waits for it.
+    main
+        Its program, another than that of `serve`; {path}, {pipe} and {lifeline} are filled in.
+
     Raises
     ------
     Ended
@@ -77,19 +87,21 @@ class Process:
         If the machine can't start one.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, main: str | None = None) -> None:
         try:
             self._pipe, theirs = Pipe()
             lifeline, self._lifeline = os.pipe()
         except OSError as error:
             raise EngineError(f"no process can be started: {error}") from error
         try:
-            main = _MAIN.format(path=[*sys.path, ""], pipe=theirs.fileno(), lifeline=lifeline)
+            text = (main or _MAIN).format(
+                path=[*sys.path, ""], pipe=theirs.fileno(), lifeline=lifeline
+            )
             self._popen = subprocess.Popen(
-                [sys.executable, "-c", main],
+                [sys.executable, "-c", text],
                 stdin=subprocess.DEVNULL,
                 stdout=2,  # what it prints is no output of ours
-                env=os.environ | ONE_THREAD,
+                env=os.environ | ONE_THREAD | {INSIDE: "1"},
                 pass_fds=(theirs.fileno(), lifeline),
                 start_new_session=True,  # a Ctrl-C is for the process that watches
             )
@@ -182,33 +194,35 @@ class Process:
         os.close(self._lifeline)
 
 
-_idle: list[Process] = []
+_idle: dict[str | None, list[Process]] = {}
+"""By their program."""
 
 
 @contextmanager
-def borrowed(limits: Limits, wanted: Wanted) -> Iterator[Process]:
+def borrowed(limits: Limits, wanted: Wanted, main: str | None = None) -> Iterator[Process]:
     """Give a process, an idle one or a new one; if an error comes out of its use, it is killed."""
     process = None
-    while process is None and _idle:
-        process = _idle.pop()
+    idle = _idle.setdefault(main, [])
+    while process is None and idle:
+        process = idle.pop()
         # Compiled programs and what libraries keep add up; that is no fault of the next run.
         if not process.alive or (limits.memory and process.memory > limits.memory * GIB / 2):
             process.kill()
             process = None
-    process = process or _started(wanted)
+    process = process or _started(wanted, main)
     try:
         yield process
     except BaseException:
         process.kill()
         raise
-    _idle.append(process)
+    idle.append(process)
 
 
-def _started(wanted: Wanted) -> Process:
+def _started(wanted: Wanted, main: str | None) -> Process:
     """Return a new process, or another if somebody kills it before it can do anything."""
     for _ in range(_STARTS):
         try:
-            return Process(wanted)
+            return Process(wanted, main)
         except Ended as end:
             reason = end.reason
             if not end.foreign:
@@ -218,5 +232,6 @@ def _started(wanted: Wanted) -> Process:
 
 def dismiss() -> None:
     """End the idle processes."""
-    while _idle:
-        _idle.pop().kill()
+    for idle in list(_idle.values()):
+        while idle:
+            idle.pop().kill()

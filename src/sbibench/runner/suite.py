@@ -218,6 +218,7 @@ def spec(
         seed=seed,
         samples=samples,
         share_fit=share_fit,
+        fingerprint=task.fingerprint if ":" in task_name else "",
     )
     try:
         _ = run.id

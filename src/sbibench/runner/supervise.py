@@ -98,22 +98,33 @@ def supervised(
             yield from progress.ended(end)
 
 
-def work_here(
-    group: Sequence[Work], metrics: Sequence[str], limits: Limits, topic: str
-) -> list[Result]:
-    """Do a group in a dask worker; return the results, and announce each of several at once."""
+def wanted_here() -> Wanted:
+    """Return a function that says whether what this dask worker's thread does is still wanted."""
     worker = get_worker()
     key = worker.get_current_task()
-    if limits.memory is None and (share := worker.memory_manager.memory_limit):
-        limits = dataclasses.replace(limits, memory=share / worker.state.nthreads / GIB)
 
     def wanted() -> bool:
         task = worker.state.tasks.get(key)
         return task is not None and task.state == "executing"
 
+    return wanted
+
+
+def share_of_memory(limits: Limits) -> Limits:
+    """Return the limits with this thread's share of the dask worker's memory, if there is none."""
+    worker = get_worker()
+    if limits.memory is None and (share := worker.memory_manager.memory_limit):
+        return dataclasses.replace(limits, memory=share / worker.state.nthreads / GIB)
+    return limits
+
+
+def work_here(
+    group: Sequence[Work], metrics: Sequence[str], limits: Limits, topic: str
+) -> list[Result]:
+    """Do a group in a dask worker; return the results, and announce each of several at once."""
     done = []
-    for result in supervised(group, metrics, limits, wanted):
+    for result in supervised(group, metrics, share_of_memory(limits), wanted_here()):
         done.append(result)
         if len(group) > 1:
-            worker.log_event(topic, pickle.dumps(result))
+            get_worker().log_event(topic, pickle.dumps(result))
     return done
