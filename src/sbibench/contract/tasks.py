@@ -211,7 +211,7 @@ def observations_count_from_one(model: Model) -> None:
         x = task.observation(i)
         demand(x.shape == (task.p,), f"observation {i} has shape {x.shape}")
         demand(np.isfinite(x).all(), f"observation {i} is not finite")
-        if i <= known and task.thetas_true is None:
+        if i <= known and not len(task.thetas_true):
             continue
         theta = task.true_parameters(i)
         demand(theta.shape == (task.d,), f"the parameters of observation {i} are {theta.shape}")
