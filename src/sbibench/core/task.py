@@ -4,29 +4,26 @@ import importlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-import jax
 import numpy as np
 
 from sbibench.core import references, registry
 from sbibench.core.deadline import Deadline
 from sbibench.core.described import probed
-from sbibench.core.errors import NoReferenceError, UsageError
+from sbibench.core.errors import UsageError
 from sbibench.core.fingerprint import fingerprint
 from sbibench.core.forward import Batched, Forward, Simulate, SimulateBatch, Vmapped
+from sbibench.core.numbered import pair
 from sbibench.core.outputs import numbers
-from sbibench.core.priors import check_prior, rows
+from sbibench.core.priors import check_prior
 from sbibench.core.problem import Problem, Progress, silent
 from sbibench.core.scipy_priors import as_prior
 from sbibench.core.simulator import Simulator
+from sbibench.core.task_fields import check_shapes, observations
 
 REFERENCE_SIZE = 10_000
 """How many samples of the true posterior a comparison uses (as in Lueckmann et al. 2021)."""
-
-ATTEMPTS = 1000
-"""Simulations of which the first finite one becomes an observation."""
 
 
 if TYPE_CHECKING:
@@ -103,7 +100,7 @@ class Task:
         self._set("prior", as_prior(self.prior))
         check_prior(self.prior)
         self._set("label", self.label or self.name)
-        self._set("observations", _observations(self.name, self.observations, x_obs))
+        self._set("observations", observations(self.name, self.observations, x_obs))
         if len(self.thetas_true):
             self._set("thetas_true", np.atleast_2d(numbers(self.thetas_true, "thetas_true")))
         for names, n, stem in (
@@ -112,40 +109,11 @@ class Task:
         ):
             given: Sequence[str] = getattr(self, names)
             self._set(names, tuple(given or (f"{stem}_{i + 1}" for i in range(n))))
-        self._check()
+        check_shapes(self)
         self._set("forward", self._forward())
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-
-    def _check(self) -> None:
-        d = self.prior.event_shape[0]
-        if self.second_method not in {None, "grid", "slices", "nuts"}:
-            raise UsageError(
-                f"{self.name}: second_method is grid, slices, nuts or None, "
-                f"not {self.second_method!r}"
-            )
-        if self.second_method == "grid" and d > 2:
-            raise UsageError(f"{self.name}: a grid is for 1 or 2 parameters; use slices")
-        if len(self.parameter_names) != d:
-            raise UsageError(
-                f"{self.name}: the prior is over {d} parameters, parameter_names are "
-                f"{len(self.parameter_names)}"
-            )
-        for what, got, names in (
-            ("observations", self.observations, self.data_names),
-            ("thetas_true", self.thetas_true, self.parameter_names),
-        ):
-            known = what == "observations" or len(got)
-            if known and (got.ndim != 2 or got.shape[1] != len(names)):
-                raise UsageError(
-                    f"{self.name}: {what} has shape {got.shape}, not [m, {len(names)}]"
-                )
-        if 0 < len(self.thetas_true) < len(self.observations):
-            raise UsageError(
-                f"{self.name}: {len(self.observations)} observations, but "
-                f"{len(self.thetas_true)} thetas_true; leave them out if they are unknown"
-            )
 
     def _forward(self) -> Forward:
         if (self.simulate is None) == (self.simulate_batch is None):
@@ -179,7 +147,7 @@ class Task:
         Numbers beyond the canonical observations are as good: the first finite simulation from the
         prior, with the number as seed.
         """
-        return np.array(_pair(self, observation)[1])
+        return np.array(pair(self, observation)[1])
 
     def true_parameters(self, observation: int) -> np.ndarray:
         """Return the parameters θ [d] that generated this observation, float64.
@@ -189,7 +157,7 @@ class Task:
         UsageError
             If nobody knows them: the observation came without `thetas_true`.
         """
-        theta = _pair(self, observation)[0]
+        theta = pair(self, observation)[0]
         if theta is None:
             raise UsageError(
                 f"{self.name}, observation {observation}: the true parameters are unknown; a Task "
@@ -213,7 +181,7 @@ class Task:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise UsageError(f"the number of samples is 1 or more, not {n!r}")
         number = int(observation)
-        _pair(self, observation)  # says at once if there is none
+        pair(self, observation)  # says at once if there is none
         ours = self.name in registry.TASKS.names() and registry.TASKS.get(self.name) is self
         found = references.certificate(references.SHIPPED, self.name, number) if ours else None
         if found:
@@ -282,49 +250,3 @@ class Task:
             return drawn
 
         return Problem(self.prior, simulator, x.astype(np.float32), progress, oracle)
-
-
-def _observations(name: str, given: Any, x_obs: Any) -> np.ndarray:
-    """Return the observations [m, p], float64, of what was given."""
-    if (x_obs is None) == (len(given) == 0):
-        raise UsageError(f"{name}: give one of x_obs [p] and observations [m, p]")
-    if x_obs is None:
-        return numbers(given, f"{name}: observations")
-    x = numbers(x_obs, f"{name}: x_obs")
-    if x.ndim == 0:
-        x = x[None]
-    if x.ndim != 1 or not len(x):
-        raise UsageError(
-            f"{name}: x_obs is one vector [p], its shape is {x.shape}; np.ravel makes one, and the "
-            "simulator's data must be ravelled alike"
-        )
-    if not np.isfinite(x).all():
-        where = np.flatnonzero(~np.isfinite(x)).tolist()
-        raise UsageError(f"{name}: x_obs is not finite at index {where}; replace or remove these")
-    return x[None]
-
-
-def _pair(task: Task, observation: int) -> tuple[np.ndarray | None, np.ndarray]:
-    """Return θ [d], if it is known, and x [p] of an observation."""
-    if isinstance(observation, bool) or not isinstance(observation, int | np.integer):
-        raise UsageError(f"an observation is a whole number, not {observation!r}")
-    if not 1 <= observation < 2**31:
-        raise UsageError(f"observations are numbered from 1, up to 2147483647: {observation}")
-    if observation <= len(task.observations):
-        theta = task.thetas_true[observation - 1] if len(task.thetas_true) else None
-        return theta, task.observations[observation - 1]
-    return _simulated(task, int(observation))
-
-
-@lru_cache(maxsize=128)
-def _simulated(task: Task, observation: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first finite simulation from the prior, with the number as seed."""
-    prior_key, key = jax.random.split(jax.random.key(observation))
-    thetas = rows(task.prior).sample(prior_key, ATTEMPTS).astype(np.float64)
-    xs = task.forward(key, thetas).astype(np.float32).astype(np.float64)
-    valid = np.flatnonzero(np.isfinite(xs).all(1))
-    if not len(valid):
-        raise NoReferenceError(
-            f"{task.name}, observation {observation}: none of {ATTEMPTS} simulations is finite"
-        )
-    return thetas[valid[0]], xs[valid[0]]
