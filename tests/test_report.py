@@ -8,8 +8,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from sbibench.core.finding import Finding, rebuilt
 from sbibench.core.run import RunRecord, RunSpec
 from sbibench.report.site.build import build
+from sbibench.report.site.comparison_page import comparison_page
 from sbibench.report.site.facts import TaskFacts
 from sbibench.report.site.html import slug, tag, text
 from sbibench.report.site.outlines import SIDE, contours, densities, frame, marginals
@@ -246,3 +248,31 @@ def test_the_site_works_in_a_browser_from_disk(site):
         browser.close()
     assert not problems
     assert all(url.startswith(("file:", "data:")) for url in requests)
+
+
+def test_a_comparison_has_a_page_with_its_verdict_first(site, tmp_path):
+    finding = Finding(
+        statistic=0.2, p_value=0.3, passed=True, level=0.05, verdict="no fault",
+        arrays={"contraction": np.array([0.5, 0.6]), "contraction_error": np.array([0.1, 0.1])},
+    )  # fmt: skip
+    assert rebuilt(finding.plain()).plain() == finding.plain()
+    entry = {
+        "label": NASTY, "run": "0", "budget": 1000, "status": "done", "why_not": "",
+        "seconds": {"fit": 3.0}, "checks": {"contraction": finding.plain(), "sbc": {"missing": "no"}},
+        "predictive_distance": {"value": 0.5, "error": 0.01, "missing": ""},
+    }  # fmt: skip
+    verdict = {
+        "budget": 1000, "against": "a", "places": {NASTY: "worse"}, "text": ["Take a.", "b is slow."],
+        "gaps": {NASTY: {"mean": 0.4, "error": 0.1, "pairs": 50}},
+    }  # fmt: skip
+    found = {
+        "task": "two_moons", "facts": {"pairs": 50}, "level": 0.05, "prior_distance": 2.0,
+        "parameters": ["a", "b"], "entries": [entry], "verdicts": [verdict], "costs": [],
+        "cautions": ["Little is known."],
+    }  # fmt: skip
+    page = comparison_page(found, tmp_path).html("x")
+    assert page.index("Take a.") < page.index("b is slow.") < page.index("<table")
+    assert "0.40 ± 0.10" in page
+    assert NASTY not in page
+    chart = (tmp_path / "data" / "charts" / "comparison.js").read_text()
+    assert "contraction" in chart

@@ -37,7 +37,7 @@ def report(
     Parameters
     ----------
     results
-        The directory of the results.
+        The directory of the results, or that of a comparison by `sbibench choose`.
     directory
         The folder of the site.
     title
@@ -64,9 +64,23 @@ def report(
         _published(runs),
         command,
         title,
+        _comparison(results / "comparison.json"),
     )
     out.print(f"open {first}", markup=False, highlight=False, soft_wrap=True)
     return 0
+
+
+def _comparison(path: Path) -> Mapping[str, Any] | None:
+    """Return what `sbibench choose` kept in this directory, if it did."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{path} can't be read ({error}); `sbibench choose` makes it anew"
+        ) from error
+    return found
 
 
 def _described(kind: registry.Kind, name: str) -> str:

@@ -61,3 +61,16 @@ class Finding:
             "values": {name: np.asarray(v).tolist() for name, v in self.values.items()},
             "arrays": {name: np.asarray(v).tolist() for name, v in self.arrays.items()},
         }
+
+
+def rebuilt(plain: Mapping[str, Any]) -> Finding:
+    """Return the finding that `plain` was made of."""
+    return Finding(
+        statistic=plain["statistic"],
+        p_value=plain["p_value"],
+        passed=plain["passed"],
+        level=plain["level"],
+        verdict=plain["verdict"],
+        values={name: np.asarray(v) for name, v in plain["values"].items()},
+        arrays={name: np.asarray(v) for name, v in plain.get("arrays", {}).items()},
+    )

@@ -100,4 +100,6 @@ def bounds(found: pl.DataFrame, metric: str) -> tuple[list[float], list[float]]:
 
 def short(value: float) -> str:
     """Return a number in five characters or so."""
-    return f"{value:.3f}" if 0.01 <= abs(value) < 10 else f"{value:.2g}"
+    if 0.01 <= abs(value) < 10:
+        return f"{value:.3f}"
+    return f"{value:.3g}" if 10 <= abs(value) < 1000 else f"{value:.2g}"

@@ -14,8 +14,8 @@ Published = Mapping[tuple[str, str, str, int], float]
 """(metric, task, label, budget) -> the published mean."""
 
 
-def board(runs: pl.DataFrame, published: Published, title: str) -> Page:
-    """Return the page."""
+def board(runs: pl.DataFrame, published: Published, title: str, *, compared: bool) -> Page:
+    """Return the page; it leads to that of a comparison if there is one."""
     names, budgets = metrics(runs), sorted(runs["budget"].unique())
     chosen = [(m, b) for m in names for b in reversed(budgets)]
     sections = [
@@ -29,13 +29,16 @@ def board(runs: pl.DataFrame, published: Published, title: str) -> Page:
         for i, (metric, budget) in enumerate(chosen)
     ]
     done = int((runs["status"] == "done").sum())
+    how = (
+        "Choose a metric and a number of simulations; a cell leads to its task, a name to its page."
+    )
     intro = tag(
         "p",
-        f"{len(runs):,} runs of {runs['label'].n_unique()} algorithms on "
-        f"{runs['task'].n_unique()} tasks, ",
+        f"Runs: {len(runs):,}, of {runs['label'].n_unique()} algorithms on "
+        f"{runs['task'].n_unique()} tasks; ",
         tag("b", f"{done:,} done"),
-        f", {len(runs) - done:,} not. Choose a metric and a number of simulations; a cell leads to "
-        "its task, a name to its page.",
+        f", {len(runs) - done:,} not. ",
+        how if names else "None has a metric.",
     )
     choice = tag(
         "form",
@@ -43,7 +46,8 @@ def board(runs: pl.DataFrame, published: Published, title: str) -> Page:
         select("Simulations", "budget", [f"{b:,}" for b in reversed(budgets)]),
         class_="choice",
     )
-    return Page("index.html", title, [intro, choice, *sections])
+    verdict = [tag("p", link("Which method? The verdict", "comparison.html"))] if compared else []
+    return Page("index.html", title, [*verdict, intro, *([choice] if names else []), *sections])
 
 
 def _heatmap(runs: pl.DataFrame, metric: str, budget: int, published: Published) -> Markup:

@@ -14,6 +14,7 @@ from sbibench.core.run import RunRecord
 from sbibench.report.cells import named
 from sbibench.report.site.algorithm_page import algorithm_page, cost_chart
 from sbibench.report.site.board import Published, board
+from sbibench.report.site.comparison_page import comparison_page
 from sbibench.report.site.data import script
 from sbibench.report.site.facts import TaskFacts
 from sbibench.report.site.html import Page, link, slug, table, tag
@@ -31,6 +32,7 @@ def build(
     published: Published,
     commands: Callable[[RunRecord], str],
     title: str = "sbibench results",
+    comparison: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a site and return its first page.
 
@@ -48,10 +50,14 @@ def build(
         A record -> the command that makes it again.
     title
         The name of the site.
+    comparison
+        What `sb.compare` found, as plain values: it becomes a page that the first one leads to.
     """
     _static(out)
     cost_chart(runs, out)
-    pages = [board(runs, published, title)]
+    pages = [board(runs, published, title, compared=comparison is not None)]
+    if comparison is not None:
+        pages.append(comparison_page(comparison, out))
     every = named(runs)
     with spread(len(runs)) as spread_map:
         for task in sorted(tasks):

@@ -90,9 +90,10 @@
       const spec = specs[chosen("metric") ?? "cost"] ?? Object.values(specs)[0];
       if (!spec || !window.vegaEmbed) continue;
       const narrow = place.clientWidth < 640;
-      const fitted = { ...spec, width: Math.max(200, Math.min(560, place.clientWidth - (narrow ? 90 : 230))) };
+      const fitted = !spec.width ? spec : { ...spec, width: Math.max(200, Math.min(560, place.clientWidth - (narrow ? 90 : 230))) };
       const legend = narrow ? { ...config.legend, orient: "bottom", columns: 3 } : config.legend;
-      const merged = { ...spec.config, ...config, legend };
+      const merged = { ...spec.config, ...config, legend, axis: { ...spec.config?.axis, ...config.axis },
+        title: { ...spec.config?.title, ...config.title, subtitleColor: ink } };
       // The look of light and dark is the page's; the orientation of a legend is in the chart.
       const oriented = narrow ? JSON.parse(JSON.stringify(fitted).replaceAll('"orient":"right"', '"orient":"bottom"')) : fitted;
       window.vegaEmbed(place, { ...oriented, config: merged }, { actions: false, renderer: "svg" });
