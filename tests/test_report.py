@@ -258,11 +258,13 @@ def test_a_comparison_has_a_page_with_its_verdict_first(site, tmp_path):
     assert rebuilt(finding.plain()).plain() == finding.plain()
     entry = {
         "label": NASTY, "run": "0", "budget": 1000, "status": "done", "why_not": "",
-        "seconds": {"fit": 3.0}, "checks": {"contraction": finding.plain(), "sbc": {"missing": "no"}},
+        "checks": {"contraction": finding.plain(), "sbc": {"missing": "no"}},
+        "seconds": {"fit": 3.0},
         "predictive_distance": {"value": 0.5, "error": 0.01, "missing": ""},
     }  # fmt: skip
     verdict = {
-        "budget": 1000, "against": "a", "places": {NASTY: "worse"}, "text": ["Take a.", "b is slow."],
+        "budget": 1000, "against": "a", "places": {NASTY: "worse"},
+        "text": ["Take a.", "b is slow."],
         "gaps": {NASTY: {"mean": 0.4, "error": 0.1, "pairs": 50}},
     }  # fmt: skip
     found = {

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from sbibench.cli.console import Json, err, out, print_json
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
-from sbibench.report.cells import metrics
+from sbibench.report.cells import metrics, named
 from sbibench.report.summary import summary
 from sbibench.report.terminal import benchmark_table, failure_table, heatmap
 from sbibench.store.index import everything
@@ -99,7 +99,7 @@ def results_show(
     mapped = metric[0] if metric else next(iter(metrics(runs)), None)
     if mapped and runs["task"].n_unique() > 1:
         for budget in sorted(runs["budget"].unique()):
-            out.print(heatmap(runs, mapped, budget))
+            out.print(heatmap(named(runs), mapped, budget))
     out.print(benchmark_table(cells, out.width))
     if (runs["status"] != "done").any():
         out.print(failure_table(runs))

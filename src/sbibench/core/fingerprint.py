@@ -13,6 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 
+_FOREIGN = {"builtins", "jax", "jaxlib", "numpy", "numpyro", "sbibench", "scipy", "torch"}
+"""Packages whose classes are known by their names."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -23,13 +25,16 @@ def fingerprint(*things: Any) -> str:
     says what counts of an object in place of its public attributes.
     """
     digest = hashlib.sha256()
-    for part in _parts(things, "", set()):
+    for part in _parts(things, "", {}):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()[:16]
 
 
-def _parts(thing: Any, module: str, seen: set[int]) -> Iterator[str]:
-    """Yield what a thing is made of; functions of `module` are looked into, once each."""
+def _parts(thing: Any, module: str, seen: dict[int, Any]) -> Iterator[str]:
+    """Yield what a thing is made of; functions of `module` are looked into, once each.
+
+    `seen` holds the things themselves: the address of one that is gone may be another's.
+    """
     if isinstance(thing, _PLAIN):
         yield repr(thing)
         return
@@ -40,7 +45,7 @@ def _parts(thing: Any, module: str, seen: set[int]) -> Iterator[str]:
     yield type(thing).__qualname__
     if id(thing) in seen:
         return
-    seen.add(id(thing))
+    seen[id(thing)] = thing
     if isinstance(thing, types.FunctionType):
         yield from _of_function(thing, module, seen)
     elif isinstance(thing, types.ModuleType | type | types.BuiltinFunctionType):
@@ -48,6 +53,9 @@ def _parts(thing: Any, module: str, seen: set[int]) -> Iterator[str]:
     else:
         for item in _inside(thing):
             yield from _parts(item, module, seen)
+        cls = type(thing)
+        if hasattr(thing, "__dict__") and cls.__module__.partition(".")[0] not in _FOREIGN:
+            yield from _of_class(cls, module, seen)
 
 
 def _inside(thing: Any) -> Iterator[Any]:
@@ -69,7 +77,15 @@ def _inside(thing: Any) -> Iterator[Any]:
         yield {k: v for k, v in vars(thing).items() if not k.startswith("_")}
 
 
-def _of_function(function: types.FunctionType, module: str, seen: set[int]) -> Iterator[str]:
+def _of_class(cls: type, module: str, seen: dict[int, Any]) -> Iterator[str]:
+    """Yield what the methods of somebody's own class do."""
+    for name, found in sorted(vars(cls).items()):
+        if isinstance(found, types.FunctionType | staticmethod | classmethod):
+            yield name
+            yield from _parts(getattr(found, "__func__", found), module, seen)
+
+
+def _of_function(function: types.FunctionType, module: str, seen: dict[int, Any]) -> Iterator[str]:
     """Yield what a function does: not where it stands."""
     home = function.__module__ or ""
     if module and home != module:

@@ -160,7 +160,9 @@ def _mixed_rows(run: _Calls, thetas: np.ndarray, other: np.ndarray, xs: np.ndarr
         return
     ended = copy.deepcopy(run.state)
     changed = run(0, np.concatenate([thetas[:-1], other[None]]))
-    if not _equal(changed[:-1], xs[:-1]).all() and str(run.state) == str(ended):
+    # What solves many rows as one system takes common steps: its rows differ in the last digits.
+    same = np.isclose(changed[:-1], xs[:-1], rtol=1e-5, atol=0, equal_nan=True)
+    if not same.all() and str(run.state) == str(ended):
         raise UsageError(
             "simulate_batch mixes its rows: data of one θ change with another row's θ; compute "
             f"along axis 1 only, with no sum or mean over thetas as a whole; {ROWWISE}"

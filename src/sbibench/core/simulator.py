@@ -123,7 +123,7 @@ class Simulator:
         return Simulations(priors.rows(prior).single(thetas[chosen]), single, valid)
 
     def __call__(self, key: PRNGKeyArray, thetas: Any) -> Simulations:
-        """Simulate each row of θ [n, d]; row i depends on the key, i and θ_i alone.
+        """Simulate each row of θ [n, d]; in JAX row i depends on the key, i and θ_i alone.
 
         Raises
         ------

@@ -70,9 +70,11 @@ class Features:
 def _spread(xs: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """Return how far apart most values of each column are; 0 for a constant one.
 
-    Of a column that is nearly constant, the smallest deviation there is.
+    Of a column that is nearly constant, the median of the deviations that there are.
     """
     low, high = np.quantile(xs, [0.1, 0.9], axis=0)
     away = np.abs(xs - centre)
-    least = np.where(away > 0, away, np.inf).min(0, initial=np.inf)
-    return np.where(high > low, high - low, np.where(np.isfinite(least), least, 0))
+    some = (away > 0).any(0)
+    typical = np.zeros(xs.shape[1])
+    typical[some] = np.nanmedian(np.where(away > 0, away, np.nan)[:, some], axis=0)
+    return np.where(high > low, high - low, typical)

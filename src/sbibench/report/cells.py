@@ -5,7 +5,7 @@ import polars as pl
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
 
-_SETTINGS = ("label", "settings", "share_fit", "samples")
+_SETTINGS = ("label", "algorithm", "settings", "share_fit", "samples")
 BOUNDED = ("c2st", "c2st_tuned")
 """Metrics between 1/2, the best, and 1, the worst; of all others smaller is better."""
 
@@ -23,8 +23,21 @@ def checked(runs: pl.DataFrame, metric: str) -> str:
     return f"metric.{metric}"
 
 
+def latest(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the runs of each task as it was last: with another model it is another task."""
+    model = pl.struct("task_version", pl.col("fingerprint").fill_null(""))
+    return runs.filter(model == model.sort_by("finished", nulls_last=False).last().over("task"))
+
+
 def named(runs: pl.DataFrame) -> pl.DataFrame:
-    """Add the column `name`: the label, numbered where one label has runs with other settings."""
+    """Add the column `name`: the label, numbered where one label has runs with other settings.
+
+    Of each task the `latest` runs are left. What has names already keeps them: name all runs before
+    some are chosen, so that one name is one algorithm.
+    """
+    if "name" in runs.columns:
+        return runs
+    runs = latest(runs)
     kinds = runs.select(_SETTINGS).unique(maintain_order=True).sort(_SETTINGS)
     number = pl.int_range(1, pl.len() + 1).over("label")
     several = pl.when(number > 1).then(pl.format("{} ({})", "label", number))
@@ -45,7 +58,7 @@ def cells(runs: pl.DataFrame, metric: str) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        task, name, budget, runs, done, n (values), mean and sd over observations and seeds, error
+        task, name, budget, runs, done, n (observations with a value), mean and sd over them, error
         (standard error of measuring the mean) and seconds (mean, without metrics).
 
     Raises
@@ -58,21 +71,31 @@ def cells(runs: pl.DataFrame, metric: str) -> pl.DataFrame:
     seconds = pl.sum_horizontal(stages) if stages else pl.lit(None, pl.Float64)
     error = pl.col(f"error.{metric}") if f"error.{metric}" in runs else pl.lit(None, pl.Float64)
     done = pl.col("status") == "done"
-    return (
+    cell = ["task", "name", "budget"]
+    # Seeds of one observation are averaged first: they are not as good as other observations.
+    of_observations = (
         named(runs)
-        .group_by("task", "name", "budget")
+        .group_by(*cell, "observation")
         .agg(
             pl.len().alias("runs"),
             done.sum().alias("done"),
-            value.filter(done).count().alias("n"),
-            value.filter(done).mean().alias("mean"),
-            value.filter(done).std().alias("sd"),
-            (error.filter(done).pow(2).sum().sqrt() / error.filter(done).count())
-            .fill_nan(None)
-            .alias("error"),
+            value.filter(done).mean().alias("value"),
+            (error.filter(done).pow(2).sum().sqrt() / error.filter(done).count()).alias("error"),
             seconds.filter(done).mean().alias("seconds"),
         )
-        .sort("task", "name", "budget")
+        .with_columns(pl.col("error").fill_nan(None))
+    )
+    return (
+        of_observations.group_by(cell)
+        .agg(
+            pl.col("runs", "done").sum(),
+            pl.col("value").count().alias("n"),
+            pl.col("value").mean().alias("mean"),
+            pl.col("value").std().alias("sd"),
+            (pl.col("error").pow(2).sum().sqrt() / pl.col("error").count()).fill_nan(None),
+            pl.col("seconds").mean(),
+        )
+        .sort(cell)
     )
 
 

@@ -10,13 +10,16 @@ from sbibench.report.style import COLOURS
 
 _SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 _MORE = ["#882255", "#332288", "#999933", "#000000"]  # Tol 2021, chosen to differ from these
+POINTS = 2000
+"""Small points in a chart, at most."""
 SCALE = {"c2st": "C2ST (0.5: can't be told from the truth)"}
 
 
 def metric(runs: pl.DataFrame, task: str, metric: str = "c2st") -> alt.LayerChart:
     """Return a metric against the number of simulations on one task, a line per algorithm.
 
-    Bands are 95 % intervals of the mean over observations and seeds; points are single runs.
+    Bands are 95 % intervals of the mean over observations; points are single observations, some of
+    them where there are thousands.
 
     Parameters
     ----------
@@ -37,8 +40,11 @@ def metric(runs: pl.DataFrame, task: str, metric: str = "c2st") -> alt.LayerChar
     points = (
         named(here)
         .filter((pl.col("status") == "done") & pl.col(checked(here, metric)).is_not_null())
-        .select("name", "budget", "observation", "seed", pl.col(f"metric.{metric}").alias("value"))
+        .group_by("name", "budget", "observation")
+        .agg(pl.col(f"metric.{metric}").mean().alias("value"))
+        .sort("name", "budget", "observation")
     )
+    points = points.gather_every(1 + len(points) // POINTS)
     budgets = sorted(means["budget"].unique())
     colour, shape = _encoded(means["name"].unique().sort().to_list())
     x = alt.X("name:N", title=f"{budgets[0]:,} simulations") if len(budgets) == 1 else _x(budgets)
@@ -68,7 +74,7 @@ def metric(runs: pl.DataFrame, task: str, metric: str = "c2st") -> alt.LayerChar
             x,
             alt.Y("value:Q", scale=domain),
             colour,
-            tooltip=["name:N", "observation:Q", "seed:Q", alt.Tooltip("value:Q", format=".4~g")],
+            tooltip=["name:N", "observation:Q", alt.Tooltip("value:Q", format=".4~g")],
         )
     )
     chart: alt.LayerChart = (

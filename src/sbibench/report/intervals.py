@@ -1,4 +1,4 @@
-"""How sure means over observations and seeds are."""
+"""How sure means over observations are."""
 
 import numpy as np
 import polars as pl

@@ -22,9 +22,10 @@ class Rank(NamedTuple):
 def mean_ranks(runs: pl.DataFrame, metric: str, budget: int) -> tuple[dict[str, Rank], int]:
     """Return the mean rank of each algorithm at a budget, and over how many observations.
 
-    Ranks are within one observation and seed of one task, over those where every algorithm was run;
-    a run that failed ranks last. They are averaged over tasks, and the interval is that of a
-    bootstrap of tasks, with observations inside: another choice of tasks is what would change them.
+    Ranks are within one observation and seed of one task, over those where every algorithm that has
+    the metric was run and one has a value; a run that failed ranks last. They are averaged over
+    tasks, and the interval is that of a bootstrap of tasks, with observations inside: another
+    choice of tasks is what would change them.
 
     Parameters
     ----------
@@ -37,11 +38,13 @@ def mean_ranks(runs: pl.DataFrame, metric: str, budget: int) -> tuple[dict[str, 
     """
     column = checked(runs, metric)
     here = named(runs.filter(pl.col("budget") == budget))
-    names = here["name"].unique().sort().to_list()
+    names = here.filter(pl.col(column).is_not_null())["name"].unique().sort().to_list()
+    here = here.filter(pl.col("name").is_in(names))
     where = ["task", "observation", "seed"]
-    value = pl.when(pl.col("status") == "done").then(pl.col(column)).fill_null(np.inf)
-    wide = here.with_columns(value.alias("value")).pivot("name", index=where, values="value")
-    wide = wide.drop_nulls().sort(where)
+    value = pl.when(pl.col("status") == "done").then(pl.col(column)).otherwise(np.inf)
+    here = here.with_columns(value.alias("value"))
+    wide = here.pivot("name", index=where, values="value").drop_nulls().sort(where)
+    wide = wide.filter(pl.min_horizontal(names).is_finite()) if names else wide
     if not len(wide) or len(names) < 2:
         return {}, 0
     ranks = stats.rankdata(wide.select(names).to_numpy(), axis=1)

@@ -2,7 +2,16 @@
 
 import polars as pl
 
-CELL = ["task", "label", "budget", "samples", "task_version", "settings", "share_fit"]
+CELL = [
+    "task",
+    "label",
+    "budget",
+    "samples",
+    "task_version",
+    "fingerprint",
+    "settings",
+    "share_fit",
+]
 
 
 def error_of_mean(column: str) -> pl.Expr:

@@ -24,6 +24,10 @@ from sbibench.core.problem import Progress
 from sbibench.core.simulator import Simulator
 from sbibench.core.task import Task
 
+NO_PAIRS = (
+    "there are stored simulations and no simulator, so no pairs of parameters and data can be made "
+    "to judge by; give a simulator, or judge by metrics at the observation"
+)
 TURNS = 10
 """Sets of N simulations from which N pairs are taken, at most."""
 
@@ -84,6 +88,8 @@ def collect(
     had are left out. Errors are those of `draw_pairs`.
     """
     pair_key, answer_key, prior_key, x_key = jax.random.split(key, 4)
+    if held is None and task.forward.pairs is not None:
+        raise UsageError(NO_PAIRS)
     simulator = Simulator(task.forward, (task.d, task.p), TURNS * want.pairs, deadline)
     todo = (
         _candidates(pair_key, simulator, task, want.pairs, size)
@@ -128,6 +134,7 @@ def collect(
         draws_at_x_obs=None if deadline.passed else _at_x_obs(x_key, answer, x_obs),
         names=task.parameter_names,
         facts={
+            "stopped": deadline.passed,
             "pairs": len(columns[0]),
             "draws": want.draws,
             "invalid_simulations": simulator.invalid,

@@ -15,6 +15,7 @@ from sbibench.core.errors import UsageError
 from sbibench.core.files import write_whole
 from sbibench.core.problem import Progress, silent
 from sbibench.core.task import Task
+from sbibench.runner.collect import NO_PAIRS
 from sbibench.runner.conclusion import concluded
 from sbibench.runner.contenders import Named, contenders, runs_of
 from sbibench.runner.contest import Contest
@@ -101,6 +102,8 @@ def compare(
     _check(pairs, draws, refit, predictions, level)
     Limits(time_limit)
     budgets = list(budget) if isinstance(budget, Iterable) else [budget]
+    if model.forward.pairs is not None:
+        raise UsageError(NO_PAIRS)
     runs = runs_of(contenders(algorithms), model, budgets, observation, seed, samples)
     with _directory(out) as directory:
         results = Results(directory)

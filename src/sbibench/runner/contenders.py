@@ -116,4 +116,12 @@ def runs_of(
         except TypeError as error:
             raise UsageError(f"settings of {c.label} must be plain values: {error}") from error
         runs.append((c, run))
+    by_id: dict[str, Contender] = {}
+    for c, run in runs:
+        other = by_id.setdefault(run.id, c)
+        if other.algorithm != c.algorithm or type(other.algorithm) is not type(c.algorithm):
+            raise UsageError(
+                f"{other.label} and {c.label} are both {c.name} with the same settings; give their "
+                "functions names of their own in a module, or a different `version`"
+            )
     return runs

@@ -74,9 +74,12 @@ class Contest:
     def _run(self, contender: Contender, spec: RunSpec) -> tuple[RunRecord, Any]:
         """Return the record of a run, which is made if there is none, and its posterior if so."""
         known = self.results.read(spec.id)
-        given_up = known is not None and known.status != "done" and not self.retry
-        if known is not None and (given_up or self.results.has_samples(spec.id)):
-            return known, None
+        if known is not None:
+            done = known.status == "done"
+            if self.results.has_samples(spec.id) if done else not self.retry:
+                return known, None
+            for path in self.folder.glob(f"{spec.id}.*"):  # what the old fit said of the pairs
+                path.unlink()
         fit = fit_once(spec, self.time_limit, self.progress, self.task, contender.algorithm)
         record, samples = ask(fit, spec)
         if samples is not None and hasattr(fit.posterior, "save"):
@@ -135,17 +138,22 @@ class Contest:
             known = {a: v for a in ARRAYS if (v := getattr(pairs, a)) is not None}
             known["seconds"] = np.array(time.perf_counter() - start)
             known["density_missing"] = np.array(entry.density_missing)
-            write_arrays(one if entry.judged == "one fit" else anew, known)
+            known["short"] = np.array(bool(pairs.facts.get("stopped")))
+            if not known["short"]:  # with more time there may be more
+                write_arrays(one if entry.judged == "one fit" else anew, known)
         pairs = Pairs(
             **{a: known.get(a) for a in ARRAYS},
             names=self.task.parameter_names,
             facts={"pairs": len(known["thetas"]), "draws": self.draws},
         )
         at = self._numbers(known["thetas"])
-        asked = len(self.held.thetas) if one.exists() else self.refit
+        how: Literal["one fit", "refit"] = entry.judged or ("one fit" if one.exists() else "refit")
+        asked = len(self.held.thetas) if how == "one fit" else self.refit
+        if known.get("short"):
+            asked = len(at)
         entry = replace(
             entry,
-            judged="one fit" if one.exists() else "refit",
+            judged=how,
             at=at,
             log_probs_true=pairs.log_probs_true,
             density_missing=str(known["density_missing"]),

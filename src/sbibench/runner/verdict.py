@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import stdtrit
 
 from sbibench.core.comparison import Entry, Gap, Place, Slope, Verdict
 from sbibench.core.finding import Finding
@@ -11,9 +12,6 @@ from sbibench.runner import sentences
 
 TESTS = ("sbc", "coverage", "tarp", "lc2st")
 """The checks that test; a method is at fault where one of them finds fault."""
-
-ERRORS = 2.0
-"""Paired standard errors within which two methods can't be told apart."""
 
 
 def faults(entry: Entry) -> list[str]:
@@ -85,7 +83,7 @@ def verdict(entries: Sequence[Entry], found: Sequence[Slope]) -> Verdict:
         told = gaps.get(e.label)
         if e is against:
             places[e.label] = "best"
-        elif told and told.mean <= ERRORS * told.error:
+        elif told and told.mean <= _tolerance(told):
             places[e.label] = "tied"
     text = [
         sentences.headline(entries, places, against),
@@ -100,6 +98,11 @@ def verdict(entries: Sequence[Entry], found: Sequence[Slope]) -> Verdict:
         gaps=gaps,
         text=tuple(text),
     )
+
+
+def _tolerance(gap: Gap) -> float:
+    """Return how large a gap may be by chance alone, once in 20 times: Student's t."""
+    return float(stdtrit(max(gap.pairs - 1, 1), 0.975)) * gap.error
 
 
 def ranks(entry: Entry) -> bool:

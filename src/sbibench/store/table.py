@@ -18,6 +18,7 @@ _SPEC = {
     "task_version": pl.Int64,
     "settings": pl.String,
     "share_fit": pl.Boolean,
+    "fingerprint": pl.String,
 }
 _RECORD = {
     "status": pl.String,

@@ -98,7 +98,7 @@ def _cell(
         why = told if failed else tag("small", "no value")
         return tag("td", link("–", to), why, below, class_="missing")
     colour, ink = shade(fraction(cell["mean"], cell["low_end"], cell["high_end"]))
-    hint = f"{name} on {task}: {cell['mean']:.4g}, mean of {int(cell['n'])} runs"
+    hint = f"{name} on {task}: {cell['mean']:.4g}, mean over {int(cell['n'])} observations"
     if cell["low"] is not None:
         hint += f", 95 % interval {cell['low']:.4g} to {cell['high']:.4g}"
     if cell["error"] is not None:
@@ -116,7 +116,7 @@ def _cell(
 def _legend(metric: str, blocks: int, has_published: bool) -> Markup:  # noqa: FBT001
     good, bad = ("0.5", "1") if metric in BOUNDED else ("best of the task", "worst of the task")
     bar = tag("span", class_="bar", style=f"background:linear-gradient(90deg,{','.join(CIVIDIS)})")
-    told = ["Means over observations and seeds. "]
+    told = ["Means over observations. "]
     if blocks:
         told.append(
             f"Mean rank: 1 is best, over the {blocks} observations that every algorithm was run "

@@ -10,6 +10,7 @@ import msgspec
 import polars as pl
 import vl_convert
 
+from sbibench.core.errors import UsageError
 from sbibench.core.run import RunRecord
 from sbibench.report.cells import named
 from sbibench.report.site.algorithm_page import algorithm_page, cost_chart
@@ -20,6 +21,9 @@ from sbibench.report.site.facts import TaskFacts
 from sbibench.report.site.html import Page, link, slug, table, tag
 from sbibench.report.site.posteriors import Samples, posteriors, spread
 from sbibench.report.site.task_page import task_page
+
+_MARK = ".sbibench-site"
+"""A file in each site: what has none is not ours to replace."""
 
 
 def build(
@@ -54,19 +58,19 @@ def build(
         What `sb.compare` found, as plain values: it becomes a page that the first one leads to.
     """
     _static(out)
+    runs = named(runs)
     cost_chart(runs, out)
     pages = [board(runs, published, title, compared=comparison is not None)]
     if comparison is not None:
         pages.append(comparison_page(comparison, out))
-    every = named(runs)
     with spread(len(runs)) as spread_map:
         for task in sorted(tasks):
             here = runs.filter(pl.col("task") == task)
             drawn = posteriors(here, samples, tasks[task], out, spread_map)
             pages.append(task_page(here, tasks[task], drawn, out))
-    names = every.select("name", "algorithm").unique().sort("name").iter_rows()
+    names = runs.select("name", "algorithm").unique().sort("name").iter_rows()
     told = {name: algorithms.get(algorithm, "") for name, algorithm in names}
-    pages += [algorithm_page(every, name, text) for name, text in told.items()]
+    pages += [algorithm_page(runs, name, text) for name, text in told.items()]
     pages += [_list("Tasks", "tasks", {t: f.label for t, f in tasks.items()}), _algorithms(told)]
     pages.append(Page("run.html", "Run", [tag("div", data_run=True)]))
     for page in pages:
@@ -78,9 +82,12 @@ def build(
 
 
 def _static(out: Path) -> None:
+    if out.exists() and any(out.iterdir()) and not (out / _MARK).exists():
+        raise UsageError(f"{out} holds other things; a site needs a folder of its own")
     for folder in ("data", "tasks", "algorithms", "static"):
         shutil.rmtree(out / folder, ignore_errors=True)
     (out / "static").mkdir(parents=True)
+    (out / _MARK).touch()
     for name in ("style.css", "site.js"):
         text = files("sbibench.report.site").joinpath("static", name).read_text("utf-8")
         (out / "static" / name).write_text(text, "utf-8")

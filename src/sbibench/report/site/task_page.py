@@ -44,7 +44,11 @@ def task_page(runs: pl.DataFrame, facts: TaskFacts, drawn: bool, site: Path) -> 
         tag("h2", "Metrics against simulations"),
         tag("form", select("Metric", "metric", known), class_="choice"),
         tag("div", class_="chart", data_chart=facts.name),
-        tag("p", "Bands: 95 % intervals of the mean; small points: single runs.", class_="legend"),
+        tag(
+            "p",
+            "Bands: 95 % intervals of the mean; small points: single observations.",
+            class_="legend",
+        ),
     ]
     scripts = ["static/vega.js", f"data/charts/{here}.js"]
     if drawn:
