@@ -257,7 +257,8 @@ def test_a_comparison_has_a_page_with_its_verdict_first(site, tmp_path):
     )  # fmt: skip
     assert rebuilt(finding.plain()).plain() == finding.plain()
     entry = {
-        "label": NASTY, "run": "0", "budget": 1000, "status": "done", "why_not": "",
+        "label": NASTY, "run": "0", "task": "two_moons", "budget": 1000, "status": "done",
+        "why_not": "",
         "checks": {"contraction": finding.plain(), "sbc": {"missing": "no"}},
         "seconds": {"fit": 3.0},
         "predictive_distance": {"value": 0.5, "error": 0.01, "missing": ""},

@@ -53,13 +53,16 @@ def report(
         err.print(f"{path} can't be read; its run is left out", markup=False)
     if not len(runs):
         raise UsageError(f"there are no results in {results}")
+    # Of a task that came as an object only its records tell; another may have its name.
+    unreachable = ~pl.col("task").str.contains(":") & (pl.col("fingerprint").fill_null("") != "")
+    own = set(runs.filter(unreachable)["task"])
     keep_compiled_programs()
     first = build(
         directory,
         runs,
         store,
         store.samples,
-        {name: facts(name) for name in runs["task"].unique().sort()},
+        {name: facts(name, own=(name in own)) for name in runs["task"].unique().sort()},
         {name: _described(registry.ALGORITHMS, name) for name in runs["algorithm"].unique()},
         _published(runs),
         command,
@@ -107,8 +110,10 @@ def _published(runs: pl.DataFrame) -> Mapping[tuple[str, str, str, int], float]:
     return found
 
 
-def facts(name: str) -> TaskFacts:
-    """Return what is known of a task, which is little if it can't be loaded any more."""
+def facts(name: str, *, own: bool = False) -> TaskFacts:
+    """Return what is known of a task, which is little if it can't be loaded, or was `own`."""
+    if own:
+        return TaskFacts(name=name, label=name)
     try:
         task: Task = registry.TASKS.get(name)
     except SbibenchError as error:

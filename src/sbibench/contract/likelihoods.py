@@ -23,8 +23,8 @@ CONTRACT = Contract()
 def likelihood_and_gradient_are_finite_or_the_value_is_minus_infinity(model: Model) -> None:
     """At the truth and all over the prior."""
     task, function = model.task, model.value_and_gradient
-    for i in (1, 2):
-        thetas = np.concatenate([task.true_parameters(i)[None], model.thetas])
+    for i in range(1, min(2, len(task.observations)) + 1):
+        thetas = np.concatenate([model.likely(i)[None], model.thetas])
         values, gradients = function(thetas, task.observation(i))
         demand(np.isfinite(values[0]), f"it is {values[0]} at the parameters of observation {i}")
         demand(not np.isnan(values).any(), f"it is NaN for observation {i}")
@@ -35,11 +35,11 @@ def likelihood_and_gradient_are_finite_or_the_value_is_minus_infinity(model: Mod
 @CONTRACT.owes("let the likelihood be differentiable: no rounding, no stop_gradient")
 def the_gradient_is_the_slope(model: Model) -> None:
     """To a hundredth."""
-    task = model.task
-    theta, x = task.true_parameters(1), task.observation(1)
+    task, function = model.task, model.value_and_gradient
+    theta, x = model.likely(1), task.observation(1)
     steps = 1e-4 * np.where(theta == 0, 1.0, np.abs(theta))
     points = np.concatenate([theta[None], theta + np.diag(steps), theta - np.diag(steps)])
-    values, gradients = model.value_and_gradient(np.resize(points, (101, task.d)), x)
+    values, gradients = function(np.resize(points, (101, task.d)), x)
     values, d = np.asarray(values), task.d
     slope = (values[1 : d + 1] - values[d + 1 : 2 * d + 1]) / (2 * steps)
     same = np.allclose(gradients[0], slope, rtol=1e-2, atol=1e-3 * np.abs(slope).max())

@@ -65,6 +65,13 @@ class Model:
             not_for("it has no likelihood")
         return self.task.log_likelihood
 
+    def likely(self, observation: int) -> np.ndarray:
+        """Return the true parameters θ [d] of an observation, or the likeliest prior draw."""
+        if len(self.task.thetas_true) >= observation:
+            return self.task.true_parameters(observation)
+        values, _ = self.value_and_gradient(self.thetas, self.task.observation(observation))
+        return np.asarray(self.thetas[np.nanargmax(values)])
+
     @functools.cached_property
     def value_and_gradient(self) -> Any:
         """(θ [n, d], x [p]) -> log likelihoods [n] and their gradients [n, d]."""

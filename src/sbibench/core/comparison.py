@@ -83,6 +83,7 @@ class Entry:
         return {
             "label": self.label,
             "run": record.spec.id,
+            "task": record.spec.task,
             "algorithm": record.spec.algorithm,
             "settings": record.spec.settings,
             "budget": self.budget,

@@ -19,6 +19,8 @@ def numbers(value: Any, what: str) -> np.ndarray:
         If it is none.
     """
     try:
+        if isinstance(value, np.ma.MaskedArray):  # what is hidden is no data
+            value = np.ma.filled(value.astype(np.float64), np.nan)
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
         raise UsageError(f"{what} can't be read as an array of numbers: {error}") from error

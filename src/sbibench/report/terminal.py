@@ -52,9 +52,8 @@ def benchmark_table(cells: pl.DataFrame, width: int = 120) -> Table:
         for metric in metrics:
             mean, sd, error = (row.get(f"{metric}{part}") for part in ("", ".sd", ".error"))
             text = _c2st(mean) if metric == "c2st" else "-" if mean is None else f"{mean:.2g}"
-            text += (
-                "" if sd is None else f" ±\xa0{sd:.3f}" if metric == "c2st" else f" ±\xa0{sd:.1g}"
-            )
+            if wide and sd is not None:
+                text += f" ± {sd:.3f}" if metric == "c2st" else f" ± {sd:.1g}"
             values.append(text + (f" ({error:.1g})" if error is not None else ""))
         shown.add_row(
             escape(row["task"]) if row["task"] != before else "",
@@ -95,7 +94,7 @@ def _square(cell: tuple[dict[str, float], float, float] | None) -> str:
         return "[dim]-[/]"
     row, low, high = cell
     if not row["n"]:
-        return "[red]failed[/]"
+        return "[red]failed[/]" if row["done"] < row["runs"] else "[dim]no value[/]"
     colour, ink = shade(fraction(row["mean"], low, high))
     mark = "" if row["done"] == row["runs"] else "*"
     return f"[{ink} on {colour}] {short(row['mean'])}{mark} [/]"

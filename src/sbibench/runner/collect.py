@@ -134,12 +134,12 @@ def collect(
         draws_at_x_obs=None if deadline.passed else _at_x_obs(x_key, answer, x_obs),
         names=task.parameter_names,
         facts={
-            "stopped": deadline.passed,
             "pairs": len(columns[0]),
             "draws": want.draws,
             "invalid_simulations": simulator.invalid,
             "replaced": len(reasons),
-        },
+        }
+        | ({"stopped": True} if deadline.passed else {}),
     )
 
 

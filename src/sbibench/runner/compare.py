@@ -104,7 +104,15 @@ def compare(
     budgets = list(budget) if isinstance(budget, Iterable) else [budget]
     if model.forward.pairs is not None:
         raise UsageError(NO_PAIRS)
-    runs = runs_of(contenders(algorithms), model, budgets, observation, seed, samples)
+    runs = runs_of(
+        contenders(algorithms),
+        model,
+        task if isinstance(task, str) else model.name,
+        budgets,
+        observation,
+        seed,
+        samples,
+    )
     with _directory(out) as directory:
         results = Results(directory)
         results.prepare()

@@ -38,11 +38,13 @@ def contender(what: Named, label: str = "", preset: str = "default") -> Contende
         algorithm = registry.ALGORITHMS.preset(what, preset)
         shown = what if algorithm == type(algorithm)() else f"{what} {preset}"
         return Contender(label or shown, what, algorithm)
+    if isinstance(what, type) and is_dataclass(what):
+        what = what()  # with its default settings
     cls = type(what)
-    if isinstance(what, type) or not is_dataclass(what) or not hasattr(what, "fit"):
+    if not is_dataclass(what) or not hasattr(what, "fit"):
         raise UsageError(
-            "an algorithm is a name or a frozen dataclass of settings with a method `fit`, not "
-            f"{what!r}"
+            "an algorithm is a name, a frozen dataclass of settings with a method `fit`, or "
+            f"sb.from_function(f), not {what!r}"
         )
     module, name = cls.__module__, f"{cls.__module__}:{cls.__qualname__}"
     if module.startswith("sbibench.algorithms."):
@@ -76,15 +78,21 @@ def contenders(algorithms: Sequence[Named] | Mapping[str, Named]) -> list[Conten
     return found
 
 
+def is_registered(task: Task) -> bool:
+    """Return whether a task is the one that everybody gets by its name."""
+    return task.name in registry.TASKS.names() and registry.TASKS.get(task.name) is task
+
+
 def runs_of(
     found: Sequence[Contender],
     task: Task,
+    name: str,
     budgets: Sequence[int],
     observation: int,
     seed: int,
     samples: int,
 ) -> list[tuple[Contender, RunSpec]]:
-    """Return each contender with its runs, the smallest budget first.
+    """Return each contender with its runs of the task of this name, the smallest budget first.
 
     Raises
     ------
@@ -101,8 +109,9 @@ def runs_of(
     for budget, c in itertools.product(sorted(set(budgets)), found):
         task.problem(observation, budget)  # says what is impossible
         run = RunSpec(
-            task=task.name,
+            task=name,
             task_version=task.version,
+            fingerprint="" if is_registered(task) else task.fingerprint,
             algorithm=c.name,
             settings=settings.as_dict(c.algorithm),
             label=c.label,

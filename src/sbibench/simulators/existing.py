@@ -94,7 +94,11 @@ def _read(
         if kind == ".npz":
             with np.load(path) as file:
                 return file["thetas"], file["xs"]
-        table = pl.read_csv(path) if kind == ".csv" else pl.read_parquet(path)
+        table = (
+            pl.read_csv(path, null_values=["NA", "NaN", "nan"])
+            if kind == ".csv"
+            else pl.read_parquet(path)
+        )
     except KeyError as error:
         raise UsageError(f"{path} has no array 'thetas' or none 'xs'") from error
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:

@@ -63,7 +63,7 @@ def _methods(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> Markup:
         if entry["budget"] != verdict["budget"]:
             continue
         label, distance = entry["label"], entry["predictive_distance"]
-        to = "run.html" + fragment(task=found["task"], id=entry["run"])
+        to = "run.html" + fragment(task=entry["task"], id=entry["run"])
         away = "–" if distance["value"] is None else short(distance["value"])
         if distance["value"] is not None and distance["error"]:
             away += f" ± {distance['error']:.1g}"
