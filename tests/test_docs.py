@@ -14,6 +14,7 @@ import importlib
 import json
 import re
 import shlex
+import shutil
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -91,8 +92,11 @@ def commands(block):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """Return a directory like that of a user: the suites of the project are there."""
+    """Return a directory like that of a user: suites and results of the project are there."""
     (tmp_path / "suites").symlink_to(ROOT / "suites")
+    shutil.copytree(
+        ROOT / "results" / "paper2021" / "records", tmp_path / "results/paper2021/records"
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     before = set(sys.modules)
