@@ -37,7 +37,7 @@ class Kind:
     constant: str
     adapters: str | None = None
 
-    def _outside(self) -> dict[str, metadata.EntryPoint]:
+    def _outside(self) -> dict[str, Any]:  # entry points; libraries bring classes of their own
         group = self.folder
         return {point.name: point for point in metadata.entry_points(group=group)}
 
