@@ -8,8 +8,10 @@ from rich.table import Table
 from sbibench.report.cells import bounds, cells, short
 from sbibench.report.shades import fraction, shade
 
-_NAMES, _METRIC = 68, 24
-"""Characters that names and counts take, and each metric with its deviation and error."""
+_COUNTS = 31
+"""Characters that counts, seconds and lines between columns take, beside names and metrics."""
+_ERROR, _DEVIATION = 17, 26
+"""Characters of a metric with its error, and with its deviation and error."""
 _LIMITS = ((0.6, "green"), (0.8, "yellow"), (1.01, "red"))
 
 
@@ -28,17 +30,21 @@ def benchmark_table(cells: pl.DataFrame, width: int = 120) -> Table:
     """Return the summary of a campaign as a table.
 
     Its columns: how many runs are done (of how many, if not all), the mean of each metric with its
-    standard deviation over runs, if the terminal is wide enough for it, and, in brackets, its
-    standard error, and the mean seconds of a run without its metrics. What a metric tells besides
+    standard error in brackets and its standard deviation over runs, as far as the terminal is wide
+    enough for them, and the mean seconds of a run without its metrics. What a metric tells besides
     its value is left to the exported table.
     """
     every = [c.removesuffix(".sd") for c in cells.columns if c.endswith(".sd")]
     metrics = [m for m in every if not any(m.startswith(f"{other}.") for other in every)]
-    wide = width >= _NAMES + _METRIC * len(metrics)
+    names = sum(max(map(len, cells[c]), default=0) for c in ("task", "label"))
+    left = (width - _COUNTS - names) / max(1, len(metrics))
+    errors, wide = left >= _ERROR, left >= _DEVIATION
     over = "Mean over observations and seeds" + (" ± deviation" if wide else "")
     shown = Table(
         title=f"{over} (C2ST: 0.5 is best, 1 is worst)",
-        caption="In brackets: standard error of measuring these samples, where a metric tells it",
+        caption="In brackets: standard error of measuring these samples, where a metric tells it"
+        if errors
+        else None,
     )
     shown.add_column("task", no_wrap=True)
     shown.add_column("algorithm", no_wrap=True)
@@ -54,7 +60,7 @@ def benchmark_table(cells: pl.DataFrame, width: int = 120) -> Table:
             text = _c2st(mean) if metric == "c2st" else "-" if mean is None else f"{mean:.2g}"
             if wide and sd is not None:
                 text += f" ± {sd:.3f}" if metric == "c2st" else f" ± {sd:.1g}"
-            values.append(text + (f" ({error:.1g})" if error is not None else ""))
+            values.append(text + (f" ({error:.1g})" if errors and error is not None else ""))
         shown.add_row(
             escape(row["task"]) if row["task"] != before else "",
             escape(row["label"]),
