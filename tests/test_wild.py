@@ -118,10 +118,10 @@ def test_whatever_a_simulator_does_its_run_is_recorded_and_the_others_go_on(tmp_
         assert records[name].versions["sbibench"]
         assert records[name].metrics == {}
     assert 30 <= records["sometimes"].invalid <= 90  # of 200, three in ten
-    assert set(records["sometimes"].metrics) == {"wild:Stuck", "mmd"}
+    assert set(records["sometimes"].metrics) == {"wild:Stuck", "mmd", "mmd.p_value"}
     moons = records["two_moons"]
     assert moons.missing == {"wild:Stuck": "killed after 15 s, the hard limit"}
-    assert set(moons.metrics) == {"mmd"}
+    assert set(moons.metrics) == {"mmd", "mmd.p_value"}
     samples = results.samples(moons.spec.id)
     assert np.isfinite(samples).all()
     again = run()  # failures are not tried again, and nothing else is left to do
