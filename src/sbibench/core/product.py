@@ -11,7 +11,7 @@ from numpyro.distributions.transforms import AffineTransform, Transform, biject_
 import sbibench.core.precision  # noqa: F401 - float64 from the first array on
 
 
-class Each(constraints.Constraint):  # type: ignore[misc]
+class Each(constraints.Constraint):  # type: ignore[misc]  # numpyro is untyped
     """A product of constraints on single numbers, one for each parameter."""
 
     event_dim = 1
@@ -44,7 +44,7 @@ class Each(constraints.Constraint):  # type: ignore[misc]
         return all(a.eq(b, static=static) for a, b in pairs)
 
 
-class EachTo(Transform):  # type: ignore[misc]
+class EachTo(Transform):  # type: ignore[misc]  # numpyro is untyped
     """A bijection for each parameter, from R to its side of the product."""
 
     domain = constraints.real_vector
@@ -76,12 +76,12 @@ class EachTo(Transform):  # type: ignore[misc]
         return (self.parts,), (("parts",), {})
 
 
-@biject_to.register(Each)  # type: ignore[untyped-decorator]
+@biject_to.register(Each)  # type: ignore[untyped-decorator]  # the same
 def _(constraint: Each) -> EachTo:
     return EachTo([biject_to(part) for part in constraint.parts])
 
 
-class Product(Distribution):  # type: ignore[misc]
+class Product(Distribution):  # type: ignore[misc]  # numpyro is untyped
     """Independent parameters θ [d], each with a distribution of its own.
 
     Parameters
@@ -117,7 +117,7 @@ class Product(Distribution):  # type: ignore[misc]
         return jnp.stack(each, -1).sum(-1)
 
 
-class Moved(TransformedDistribution):  # type: ignore[misc]
+class Moved(TransformedDistribution):  # type: ignore[misc]  # numpyro is untyped
     """The law of loc + scale y, with y from `base`."""
 
     def __init__(self, base: Distribution, loc: Any = 0.0, scale: Any = 1.0) -> None:
