@@ -12,6 +12,7 @@ import scipy.stats as st
 
 import sbibench as sb
 from sbibench.cli import main
+from sbibench.core import registry
 from sbibench.core.errors import SbibenchError
 from sbibench.core.fingerprint import fingerprint
 from sbibench.inference.features import Features
@@ -140,6 +141,13 @@ def test_outliers_leave_counts_their_scale():
     rare = np.zeros((1000, 2), np.float32)
     rare[3] = [1e9, 0]
     assert np.isfinite(Features.fit(rare, log_data=True)(rare)).all()
+
+
+@pytest.mark.parametrize("name", registry.TASKS.names())
+def test_no_data_of_the_benchmark_are_taken_for_outliers(name, key):
+    problem = sb.get_task(name).problem(1, 3000)
+    xs = problem.from_prior(key, key, 3000).xs
+    assert Features.fit(xs[np.isfinite(xs).all(1)], log_data=True).outlying is None
 
 
 def test_npe_learns_from_counts_with_outliers(key):
