@@ -21,7 +21,7 @@ test: $(VENV)/done
 	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: $(VENV)/done
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -n 2
 
 test-toolboxes:
 	PYTHON=$(PYTHON) bash tests/toolboxes.sh $(TOOLBOXES)

@@ -1,8 +1,9 @@
 """Synthetic likelihood: slice sampling with a Gaussian fitted to fresh simulations at each place.
 
 Wood 2010, as in Lueckmann et al. 2021, appendices A.10 and H: 100 simulations for each evaluation.
-Many chains in place of one, so that each turn simulates thousands of rows at once; they start at
-prior draws resampled by their synthetic likelihood, and go on until the budget is used.
+By default many chains in place of the paper's one, so that each turn simulates thousands of rows
+at once; they start at prior draws resampled by their synthetic likelihood, and go on until the
+budget is used.
 """
 
 import functools
@@ -199,3 +200,4 @@ class SLPosterior(Portable):
 
 
 ALGORITHM = SL
+PAPER = SL(chains=1, candidates=10_000, warmup=1000)
