@@ -17,6 +17,7 @@ from sbibench.core import priors
 from sbibench.core.errors import SbibenchError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.outputs import ROWWISE, matrix
+from sbibench.core.whose import told
 
 _KEY = 20_210_101
 """The seed of all probes: the same θ and generators always, so that what is kept serves again."""

@@ -15,6 +15,7 @@ from sbibench.core.errors import SbibenchError
 from sbibench.core.metric import Estimate, Evidence
 from sbibench.core.run import RunRecord, Status
 from sbibench.core.task import Task
+from sbibench.core.whose import told
 
 T = TypeVar("T")
 
@@ -23,7 +24,7 @@ def how_it_failed(error: BaseException) -> tuple[Status, str]:
     """Return status and reason in words of something that was raised."""
     if isinstance(error, SbibenchError):
         return error.status, str(error)
-    reason = f"{type(error).__name__}: {error}".strip()
+    reason = told(error)
     if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in reason:
         return "out_of_memory", reason
     return "failed", reason
