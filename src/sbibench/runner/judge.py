@@ -50,7 +50,11 @@ def judge(record: RunRecord, samples: np.ndarray | None, metrics: Sequence[str])
     values, missing, errors = dict(record.metrics), dict(record.missing), dict(record.errors)
     seconds = dict(record.seconds)
     key = jax.random.fold_in(key_of(spec.id), 2)
-    evidence, why = _evidence(record, samples, metrics)
+    try:
+        evidence, why = _evidence(record, samples, metrics)
+    except Exception as error:  # noqa: BLE001 - somebody's own task that can't be had any more
+        missing |= dict.fromkeys(metrics, how_it_failed(error)[1])
+        return msgspec.structs.replace(record, missing=missing)
     for name in metrics:
         metric = registry.METRICS.get(name)()
         absent = [need for need in metric.needs if getattr(evidence, need) is None]
