@@ -100,7 +100,9 @@ class Simulator:
         Raises
         ------
         UsageError
-            If fewer are stored.
+            If fewer are stored than the budget says.
+        BudgetExceededError
+            If fewer than n are left of the budget.
         """
         if self.forward.pairs is None:
             thetas = priors.rows(prior).sample(prior_key, n)
@@ -109,10 +111,14 @@ class Simulator:
         thetas, xs = self.forward.pairs
         if self._order is None:
             self._order = numpy_rng(prior_key).permutation(len(thetas))
-        if n > self.left or self.calls + n > len(thetas):
+        if self.budget > len(thetas):
             raise UsageError(
-                f"{len(thetas)} simulations are stored and {self.calls} used, {n} more are asked "
-                "for; lower the budget"
+                f"the budget is {self.budget} simulations, but {len(thetas)} are stored; lower it "
+                f"to {len(thetas)} or less"
+            )
+        if n > self.left:
+            raise BudgetExceededError(
+                f"{n} stored simulations asked for, {self.left} of {self.budget} are left"
             )
         chosen = self._order[self.calls : self.calls + n]
         with np.errstate(over="ignore"):
