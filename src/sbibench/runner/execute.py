@@ -165,6 +165,9 @@ def ask(
         status=status,
         reason=reason,
         calls=fit.simulator.calls,
+    coarse = fit.simulator.unresolved
+    if coarse is not None and coarse.any():
+        facts = {**facts, "unresolved_columns": ",".join(map(str, np.flatnonzero(coarse)))}
         invalid=fit.simulator.invalid,
         seconds=watch.seconds,
         info=_plain(facts),
