@@ -145,6 +145,16 @@ def test_what_is_shown_and_exported_can_be_chosen(call, store, tmp_path):
     assert len(table.read_text().splitlines()) == 2
 
 
+def test_copies_of_records_are_noted_and_left_out(call, store):
+    run = light.specs(1)[0].id
+    copy = store.records / f"{run} (1).json"
+    copy.write_bytes((store.records / f"{run}.json").read_bytes())
+    code, out, err = call("results", "show", store.path, "--json")
+    assert code == 0
+    assert json.loads(out)[0]["runs"] == 6
+    assert f"{run} (1).json is left out" in err
+
+
 def test_stores_are_merged_from_the_command_line(call, store, tmp_path_factory):
     other = Results(tmp_path_factory.mktemp("other"))
     spec = light.specs(8)[7]

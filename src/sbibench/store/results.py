@@ -3,10 +3,13 @@
     results/records/ID.json     what came of the run
     results/samples/ID.npz      its samples, float32 [n, d]
 
+ID is the hash of what was run; files of other names are nobody's.
+
 A file is written under a temporary name, flushed to disk and renamed. The samples come first, so a
 record is never without them. Two stores are merged by copying one into the other.
 """
 
+import re
 import tempfile
 import time
 import zipfile
@@ -24,6 +27,9 @@ from sbibench.core.run import RunRecord
 
 _ABANDONED = 3600.0
 """Seconds after which a half-written file is nobody's any more."""
+
+NAME = re.compile(r"[0-9a-f]{16}\.json")
+"""Names of the files of records. What people copied beside them, as `ID (1).json`, is none."""
 
 _DECODER = msgspec.json.Decoder(RunRecord)
 
@@ -137,8 +143,8 @@ class Results:
 
     def __iter__(self) -> Iterator[RunRecord]:
         """Iterate over all records that can be read."""
-        for path in sorted(self.records.glob("[!.]*.json")):
-            record = self.read(path.stem)
+        for path in sorted(self.records.glob("*.json")):
+            record = self.read(path.stem) if NAME.fullmatch(path.name) else None
             if record is not None:
                 yield record
 
