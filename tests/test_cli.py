@@ -1,10 +1,13 @@
 """The command line from outside: what it prints, what it writes, how it exits."""
 
+import importlib
 import json
+import re
 
 import pytest
 
 from sbibench.cli import main
+from sbibench import cli
 from sbibench.core import registry
 
 QUICK = ["--budget", "200", "--samples", "300"]
@@ -36,6 +39,21 @@ def test_lists(capsys, command, kind):
 
 
 def test_settings_of_an_algorithm_are_listed(capsys):
+@pytest.mark.parametrize("arguments", [["--help"], []])
+def test_every_command_is_listed_with_what_it_does(capsys, monkeypatch, arguments):
+    monkeypatch.setenv("COLUMNS", "200")
+    _, out, _ = call(capsys, *arguments)
+    for name, where in cli.COMMANDS.items():
+        module, _, attribute = where.partition(":")
+        command = getattr(importlib.import_module(f"sbibench.cli.{module}"), attribute)
+        told = getattr(command, "help", None) or command.__doc__.partition("\n")[0]
+        assert re.search(rf"{name} +{re.escape(told)}", out), name
+    _, out, _ = call(capsys, "run", "--help")
+    assert "--budget" in out
+    _, out, _ = call(capsys, "suite", "--help")
+    assert "plan" in out
+
+
     code, out, _ = call(capsys, "algorithms", "npe", "--json")
     flags = {row["flag"]: row["default"] for row in json.loads(out)}
     assert code == 0

@@ -9,6 +9,7 @@ import polars as pl
 from cyclopts import App, Parameter
 
 from sbibench.cli.console import Json, err, out, print_json
+from sbibench.cli.summaries import described
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
 from sbibench.report.cells import metrics, named
@@ -19,7 +20,8 @@ from sbibench.store.merge import merge
 from sbibench.store.results import Results
 
 app = App(name="results", help="Look at what has been run, take it elsewhere, judge it again.")
-app.command("sbibench.cli.rescore:results_rescore", name="rescore")
+_RESCORE = "rescore:results_rescore"
+app.command(f"sbibench.cli.{_RESCORE}", name="rescore", help=described(_RESCORE))
 
 
 @Parameter(name="*")
