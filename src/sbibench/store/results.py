@@ -56,7 +56,8 @@ class Results:
     def _record(self, run_id: str) -> Path:
         return self.records / f"{run_id}.json"
 
-    def _samples(self, run_id: str) -> Path:
+    def samples_path(self, run_id: str) -> Path:
+        """Return the file of the samples of a run."""
         return self.path / "samples" / f"{run_id}.npz"
 
     def prepare(self) -> None:
@@ -95,7 +96,7 @@ class Results:
             If they can't be written. No file is torn then, and a run without a record has no
             samples; what was kept of it before may have lost them.
         """
-        path = self._samples(record.spec.id)
+        path = self.samples_path(record.spec.id)
         try:
             with _told(path):
                 if samples is None:
@@ -132,14 +133,14 @@ class Results:
     def samples(self, run_id: str) -> np.ndarray | None:
         """Return the samples [n, d] of a run, or None where there are none or they are damaged."""
         try:
-            with self._samples(run_id).open("rb") as file, np.load(file) as arrays:
+            with self.samples_path(run_id).open("rb") as file, np.load(file) as arrays:
                 return np.asarray(arrays["samples"])
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
 
     def has_samples(self, run_id: str) -> bool:
         """Return whether there is a file of samples that was not cut short."""
-        return zipfile.is_zipfile(self._samples(run_id))
+        return zipfile.is_zipfile(self.samples_path(run_id))
 
     def __iter__(self) -> Iterator[RunRecord]:
         """Iterate over all records that can be read."""
