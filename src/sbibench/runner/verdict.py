@@ -90,6 +90,7 @@ def verdict(entries: Sequence[Entry], found: Sequence[Slope]) -> Verdict:
         *sentences.ties(entries, places, gaps, against),
         *sentences.others(entries, places, gaps, against, {e.label: faults(e) for e in entries}),
         *([] if sound else sentences.mend(entries, places, found)),
+        *([] if against else sentences.without_densities(entries, places)),
     ]
     return Verdict(
         budget=entries[0].budget,
