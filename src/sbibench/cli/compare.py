@@ -34,8 +34,7 @@ def compare(
 
     "Better" and "worse" are differences of more than two standard errors, by the deviation of
     theirs over observations; "/sd" is the difference in such deviations, "±" the standard error of
-    measuring ours. The exit status is 1 if
-    there is no cell to compare.
+    measuring ours. The exit status is 1 if there is no cell to compare.
 
     Parameters
     ----------

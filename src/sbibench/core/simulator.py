@@ -62,6 +62,11 @@ class Simulator:
     progress
         Called as ("simulating", calls, budget) between blocks, where there is more than one.
 
+    Raises
+    ------
+    UsageError
+        If the budget is no whole number of 1 or more.
+
     Attributes
     ----------
     unresolved
@@ -77,10 +82,14 @@ class Simulator:
         deadline: Deadline,
         progress: Callable[[str, int, int | None], None] | None = None,
     ) -> None:
+        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
+            raise UsageError(
+                f"a budget is a whole number of simulations, 1 or more, not {budget!r}"
+            )
         self.forward = forward(simulate, shape[1])
         self._progress = progress
         self._shape = shape
-        self.budget = budget
+        self.budget = int(budget)
         self.deadline = deadline
         self.calls = 0
         self.invalid = 0

@@ -232,14 +232,8 @@ class Task:
         progress
             Called as (stage, done, total) while the algorithm works.
         """
-        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
-            raise UsageError(
-                f"a budget is a whole number of simulations, 1 or more, not {budget!r}"
-            )
-        if time_limit is not None and not time_limit > 0:
-            raise UsageError(f"a time limit is a positive number of seconds, not {time_limit!r}")
         simulator = Simulator(
-            self.forward, (self.d, self.p), int(budget), Deadline.after(time_limit), progress
+            self.forward, (self.d, self.p), budget, Deadline.after(time_limit), progress
         )
 
         def oracle(key: Any, n: int) -> np.ndarray:  # by name, since the samplers lie above

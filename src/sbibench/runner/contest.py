@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from sbibench.core.calibration import Pairs
-from sbibench.core.comparison import Entry
+from sbibench.core.entry import Entry
 from sbibench.core.errors import UsageError
 from sbibench.core.metric import Estimate
 from sbibench.core.problem import Progress

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from sbibench.core.comparison import Entry, Gap, Place, Slope
+from sbibench.core.comparison import Gap, Place, Slope
+from sbibench.core.entry import Entry
 from sbibench.core.finding import Finding
 from sbibench.core.words import duration, nats
 from sbibench.inference.verdicts import listed

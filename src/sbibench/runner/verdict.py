@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import stdtrit
 
-from sbibench.core.comparison import Entry, Gap, Place, Slope, Verdict
+from sbibench.core.comparison import Gap, Place, Slope, Verdict
+from sbibench.core.entry import Entry
 from sbibench.core.finding import Finding
 from sbibench.runner import sentences
 
