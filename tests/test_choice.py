@@ -76,10 +76,29 @@ def test_one_without_a_density_or_for_one_x_is_told_with_its_reason(known):
     assert "refit=20" in str(known)
 
 
+def test_without_any_density_it_says_what_can_be_told(toy_task):
+    methods = {
+        "exact": Gaussian(dense=False),
+        "vague": Gaussian(dense=False, width=1.1),
+        "one x": Gaussian(amortized=False),
+    }
+    found = sb.compare(toy_task, methods, **FEW)
+    (verdict,) = found.verdicts
+    assert "without a density there is no NLTP" in verdict.text[0]
+    assert "No check finds fault with exact and vague." in verdict.text[0]
+    (line,) = [line for line in verdict.text if "narrower than the prior" in line]
+    told = [float(line.split(f"{label} ")[1][:4]) for label in ("exact", "vague")]
+    assert told[0] > told[1] > 0
+    assert "add npe, nle or nre" in line
+    found = sb.compare(toy_task, {"one x": Gaussian(amortized=False)}, **FEW)
+    assert "none was judged at the pairs" in found.verdicts[0].text[0]
+
+
 def test_what_fails_costs_only_itself(known):
     (verdict,) = known.verdicts
     assert verdict.places["broken"] == "failed"
-    assert "broken failed: ZeroDivisionError: it was never going to work." in verdict.text
+    (line,) = [line for line in verdict.text if line.startswith("broken failed: ")]
+    assert line.startswith("broken failed: ZeroDivisionError: it was never going to work (")
     odd = _entry(known, "odd density")
     assert verdict.places["odd density"] == "unranked"
     assert odd.checks["sbc"].passed

@@ -1,9 +1,13 @@
 """The command line from outside: what it prints, what it writes, how it exits."""
 
+import importlib
 import json
+import re
 
+import numpy as np
 import pytest
 
+from sbibench import cli
 from sbibench.cli import main
 from sbibench.core import registry
 
@@ -35,6 +39,21 @@ def test_lists(capsys, command, kind):
     assert all(name in out for name in kind.names())
 
 
+@pytest.mark.parametrize("arguments", [["--help"], []])
+def test_every_command_is_listed_with_what_it_does(capsys, monkeypatch, arguments):
+    monkeypatch.setenv("COLUMNS", "200")
+    _, out, _ = call(capsys, *arguments)
+    for name, where in cli.COMMANDS.items():
+        module, _, attribute = where.partition(":")
+        command = getattr(importlib.import_module(f"sbibench.cli.{module}"), attribute)
+        told = getattr(command, "help", None) or command.__doc__.partition("\n")[0]
+        assert re.search(rf"{name} +{re.escape(told)}", out), name
+    _, out, _ = call(capsys, "run", "--help")
+    assert "--budget" in out
+    _, out, _ = call(capsys, "suite", "--help")
+    assert "plan" in out
+
+
 def test_settings_of_an_algorithm_are_listed(capsys):
     code, out, _ = call(capsys, "algorithms", "npe", "--json")
     flags = {row["flag"]: row["default"] for row in json.loads(out)}
@@ -57,6 +76,14 @@ def test_a_run_is_kept_shown_and_not_run_twice(capsys, tmp_path):
     code, out, _ = call(capsys, *command)
     assert code == 0
     assert "c2st" in out
+    told = re.search(r"300 samples are in (\S+\.npz): np\.load", out)
+    samples = np.load(told[1])["samples"].astype(float)
+    for i, name in enumerate(registry.TASKS.get("two_moons").parameter_names):
+        row = next(line for line in out.splitlines() if f" {name} " in line)
+        numbers = [float(v) for v in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", row)]
+        column = samples[:, i]
+        expected = [column.mean(), column.std(), *np.quantile(column, [0.025, 0.975])]
+        np.testing.assert_allclose(numbers, expected, rtol=2e-3)
     assert files == {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*") if p.is_file()}
 
     code, out, _ = call(capsys, "results", "show", tmp_path, "--json")

@@ -105,6 +105,55 @@ def test_a_run_without_a_label_is_found_by_its_algorithm():
     assert compare(table([record(0.5, 1, label="npe")]), others(0.5, 0.1))["label"][0] == "NPE"
 
 
+def theirs(*rows):
+    return pl.DataFrame(
+        [
+            {"task": "two_moons", "label": label, "budget": 1000, "n": 1, "c2st": 0.5} | more
+            for label, more in rows
+        ]
+    )
+
+
+def told(ours, others):
+    found = compare(table(ours), others, by_algorithm=True)
+    return sorted(found.select("label", "their_label", "matched").rows())
+
+
+def test_labels_that_differ_meet_by_algorithm():
+    ours = [record(0.5, 1, label="npe hidden=20"), record(0.5, 1, label="mine", task="slcp")]
+    assert told(ours, theirs(("NPE", {}))) == [("npe hidden=20", "NPE", "algorithm")]
+    assert "1 matched by algorithm" in verdict(
+        compare(table(ours), theirs(("NPE", {})), by_algorithm=True)
+    )
+    assert not len(compare(table(ours), theirs(("NPE", {}))))  # only where it is wanted
+    assert told(ours, theirs(("SNPE", {}))) == []
+    # One that meets by its label leaves nothing to the others.
+    both = [*ours, record(0.7, 1, label="npe")]
+    assert told(both, theirs(("npe", {}))) == [("NPE", "NPE", "label")]
+
+
+def test_settings_decide_where_they_are_known():
+    ours = [record(0.5, 1, label="mine")]
+    known = {"algorithm": "npe", "settings": "{}"}
+    other = {"algorithm": "npe", "settings": '{"a":1}'}
+    assert told(ours, theirs(("b", known), ("c", other))) == [("mine", "b", "settings")]
+    assert told(ours, theirs(("c", other))) == [("mine", "c", "algorithm")]
+    two = [("c", other), ("d", other | {"settings": "x"})]
+    assert told(ours, theirs(*two)) == []  # it could be either
+    assert told(ours, theirs(("mine", known), ("mine", other))) == [("mine", "mine", "label")]
+
+
+def test_two_directories_of_results_are_compared(tmp_path, capsys):
+    for name, label, value in (("a", "mine", 0.9), ("b", "theirs", 0.6)):
+        Results(tmp_path / name).write(record(value, 1, label=label), None)
+    _run(tmp_path / "a", "--with", tmp_path / "b", "--json")
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["label"], row["their_label"], row["matched"]) == ("mine", "theirs", "settings")
+    assert row["difference"] == pytest.approx(0.3)
+    _run(tmp_path / "a", "--with", tmp_path / "b")
+    assert "1 matched by algorithm, not by label" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_file_of_runs_is_read_whatever_its_numbers_look_like(tmp_path):
     path = tmp_path / "runs.csv"
     path.write_text(

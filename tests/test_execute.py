@@ -116,6 +116,16 @@ def test_a_metric_that_cannot_be_computed_is_absent_with_its_reason():
 
 
 @pytest.mark.usefixtures("theirs")
+def test_few_samples_repeated_are_told_as_such():
+    record, samples = execute(spec("theirs:OddFacts"), [])
+    assert record.status == "done"
+    assert len(samples) == 10
+    assert record.reason == "10 samples drawn, but only 1 distinct"
+    record, _ = execute(spec("prior"), [])
+    assert record.reason == "all samples drawn"
+
+
+@pytest.mark.usefixtures("theirs")
 def test_facts_of_any_type_and_metrics_without_a_value_make_a_readable_record(
     tmp_path, monkeypatch
 ):
@@ -169,7 +179,7 @@ def test_standard_errors_and_what_else_a_metric_tells_are_on_record(monkeypatch)
     monkeypatch.setattr(sys.modules["theirs"], "Telling", Broken)
     record = judge(record, samples, [name])
     assert (record.metrics, record.errors) == ({}, {})
-    assert record.missing == {name: "ValueError: no more"}
+    assert record.missing[name].startswith("ValueError: no more (")
 
 
 @pytest.mark.usefixtures("theirs")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import types
 from typing import Literal
 
 import jax
@@ -46,7 +47,7 @@ def test_a_function_is_a_frozen_dataclass_with_its_keywords_as_settings():
     assert NEAREST.__module__ == __name__
     assert NEAREST.__name__ == "nearest"
     assert NEAREST.__doc__ == "Keep the nearest."
-    assert settings.leaves(NEAREST) == {"keep": int, "scale": float}
+    assert settings.leaves(NEAREST) == {"keep": int, "scale": float, "version": str}
     assert settings.build(NEAREST, {"keep": "7"}, "nearest", text=True) == NEAREST(keep=7)
     with pytest.raises(UsageError, match="did you mean 'keep'"):
         settings.build(NEAREST, {"kep": 7}, "nearest")
@@ -212,10 +213,18 @@ def test_settings_are_plain_values_and_partial_binds_the_rest(toy_task):
         assert kernel is np.exp
         return n * table if rows is None else rows
 
-    assert list(settings.leaves(sb.from_function(free))) == ["n", "kind", "sizes", "rows"]
+    assert list(settings.leaves(sb.from_function(free))) == [
+        "n",
+        "kind",
+        "sizes",
+        "rows",
+        "version",
+    ]
     bound = sb.from_function(functools.partial(free, n=5, rows=2 * table))
     assert bound.__name__ == "free"
-    assert settings.as_dict(bound()) == {"n": 5, "kind": "a", "sizes": (1, 2)}
+    values = settings.as_dict(bound())
+    values.pop("version")
+    assert values == {"n": 5, "kind": "a", "sizes": (1, 2)}
     samples = bound().fit(KEY, toy_task.problem(1, 10)).sample(KEY, 4)
     np.testing.assert_array_equal(samples, 2 * table)
     with pytest.raises(UsageError, match="kind"):
@@ -230,9 +239,35 @@ def test_a_version_tells_runs_apart():
         return prior.sample(9, seed)
 
     named.version = 2
-    assert settings.as_dict(sb.from_function(plain)()) == {}
+    assert settings.as_dict(sb.from_function(plain)()) != settings.as_dict(NEAREST())
     assert settings.as_dict(sb.from_function(named)()) == {"version": "2"}
     assert settings.as_dict(sb.from_function(named, version="3")()) == {"version": "3"}
+
+
+SOURCE = """
+def method(prior, simulator, x_obs, budget, seed):
+    return helper(prior.sample(9, seed))
+
+import sbibench as sb
+MINE = sb.from_function(method)
+
+def helper(thetas):  # comes later
+    return {what}
+"""
+
+
+def _version(what, name="MINE"):
+    module = types.ModuleType("mine_edited")
+    exec(SOURCE.format(what=what), vars(module))
+    return settings.as_dict(vars(module)[name]())["version"]
+
+
+def test_an_edit_of_the_function_or_of_what_it_uses_makes_another_run():
+    assert _version("thetas") == _version("thetas")
+    assert _version("thetas") != _version("2 * thetas")
+    assert settings.label("method", NEAREST()) == "method"  # tables don't show it
+    bound = [sb.from_function(functools.partial(nearest, scale=s))() for s in (1, 2)]
+    assert bound[0] != bound[1]
 
 
 def test_the_time_limit_stops_a_function_at_its_next_simulation(toy_task):

@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from sbibench.core.run import RunRecord, RunSpec
-from sbibench.store.index import everything
+from sbibench.store.index import everything, strangers
 from sbibench.store.merge import merge
 from sbibench.store.results import Results
 from sbibench.store.table import table
@@ -83,6 +83,17 @@ def test_a_wrong_index_is_made_anew(results, content):
     old = pl.DataFrame({"id": ["a"], "file.time": [1], "file.size": [2]})
     old.write_parquet(index)  # as another version may have written it
     check(results, 5)
+
+
+def test_copies_of_records_do_not_count_and_are_named(results):
+    whole = path(results, 2).read_bytes()
+    run = path(results, 2).stem
+    endings = (" (1).json", ".json.bak", ".json.bak.json")
+    copies = [results.records / f"{run}{ending}" for ending in endings]
+    for copy in copies:
+        copy.write_bytes(whole)
+    assert check(results, 5) == []
+    assert strangers(results) == sorted(copies)
 
 
 def test_an_index_copied_from_another_store_misleads_nobody(results, tmp_path):

@@ -169,7 +169,7 @@ def test_npe_learns_from_counts_with_outliers(key):
 def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python[^\n]*\n(.*?)```", DOCS.read_text(), re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     space = {"__name__": "page"}
     for block in blocks:
         exec(compile(block, "own_simulator.md", "exec"), space)

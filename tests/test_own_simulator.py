@@ -9,9 +9,10 @@ import scipy.stats as st
 import sbibench as sb
 from sbibench.core import priors
 from sbibench.core.deadline import Deadline
-from sbibench.core.errors import DeadlineError, UsageError
+from sbibench.core.errors import DeadlineError, NoneSucceededError, UsageError
 from sbibench.core.probe import ProbeWarning
 from sbibench.core.simulator import Simulator
+from sbibench.core.task_fields import names
 
 BOX = dist.Uniform(-2 * np.ones(2), 2 * np.ones(2)).to_event(1)
 
@@ -272,6 +273,8 @@ def test_the_probe_suits_all_dimensions(key, d, p):
         ({"simulate_batch": None}, "one of simulate"),
         ({"parameter_names": ("a",)}, "over 2 parameters, parameter_names are 1"),
         ({"data_names": ("a",)}, "observations has shape"),
+        ({"parameter_names": ("a", "a")}, "parameter_names has 'a' twice"),
+        ({"data_names": ("b", "b")}, "data_names has 'b' twice"),
         (
             {"thetas_true": np.zeros((1, 2)), "x_obs": None, "observations": np.zeros((2, 2))},
             "2 observations, but 1",
@@ -282,6 +285,50 @@ def test_tasks_that_can_t_be_are_refused(arguments, message):
     whole = {"simulate_batch": gaussian, "prior": BOX, "x_obs": [0.5, -0.2]} | arguments
     with pytest.raises(UsageError, match=message):
         sb.Task(name="mine", **whole)
+
+
+def test_a_word_is_no_list_of_names():
+    with pytest.raises(UsageError, match="parameter_names is a list of names, not 'ab'"):
+        names("mine", "parameter_names", "ab", 2, "theta")
+
+
+class Apart:
+    """A simulator whose rows are apart, and the first of which fail."""
+
+    rows_apart = True
+
+    def __init__(self, failing, how):
+        self.failing, self.how, self.asked = failing, how, 0
+
+    def __call__(self, rng, thetas):
+        start, self.asked = self.asked, self.asked + len(thetas)
+        xs = gaussian(rng, thetas)
+        xs[: max(0, self.failing - start)] = np.nan
+        if np.isnan(xs).all() and self.how == "refused":
+            raise NoneSucceededError("all failed: no root")
+        return xs
+
+
+@pytest.mark.parametrize(("failing", "asked"), [(3, 4), (4, 12), (20, 36)])
+@pytest.mark.parametrize("how", ["refused", "nan"])
+def test_the_probe_tries_more_rows_where_the_first_fail(key, failing, asked, how):
+    simulator = Apart(failing, how)
+    task(simulator).forward.probe()
+    assert simulator.asked == asked
+
+
+def test_the_probe_gives_up_where_no_row_succeeds():
+    with pytest.raises(NoneSucceededError, match="no root"):
+        task(Apart(99, "refused")).forward.probe()
+    with pytest.warns(ProbeWarning, match="none of 36 simulations is finite"):
+        task(Apart(99, "nan")).forward.probe()
+
+
+def test_what_is_row_by_row_already_is_not_told_to_be_made_so():
+    simulator = sb.simulators.rowwise(lambda rng, theta: 1 / 0)
+    with pytest.raises(UsageError, match="failed on one of 4 parameters: ZeroDiv") as caught:
+        task(simulator).forward.probe()
+    assert "rowwise" not in str(caught.value)
 
 
 def test_outside_a_box_the_density_is_zero():

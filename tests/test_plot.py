@@ -1,3 +1,5 @@
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -5,6 +7,7 @@ import pytest
 import sbibench as sb
 from sbibench.contract.gaussian_pairs import gaussian_pairs
 from sbibench.core.errors import UsageError
+from sbibench.report import style
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
@@ -18,6 +21,20 @@ def test_a_pair_plot_is_saved_offline(toy_task, tmp_path, ending):
 def test_wrong_samples_are_refused(toy_task):
     with pytest.raises(UsageError, match=r"\(500, 3\), not \[n, 2\]"):
         sb.plot.posterior(toy_task, 1, {"A": np.zeros((500, 3))})
+
+
+def test_without_a_reference_the_samples_are_drawn_alone(toy_task):
+    task = dataclasses.replace(toy_task, reference=None, log_likelihood=None, name="mine")
+    rng = np.random.default_rng(0)
+    samples = {"A": rng.normal(size=(50, 2)), "B": rng.normal(size=(50, 2))}
+    drawn = sb.plot.posterior(task, 1, samples).to_json()
+    assert "true posterior" not in drawn
+    assert '"A"' in drawn
+    assert '"B"' in drawn
+    assert style.TRUTH not in drawn
+    assert "true posterior" in sb.plot.posterior(toy_task, 1, samples).to_json()
+    with pytest.raises(UsageError, match="nothing to draw"):
+        sb.plot.posterior(task, 1, {})
 
 
 @pytest.mark.parametrize("d", [1, 2, 7])

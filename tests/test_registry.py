@@ -129,7 +129,10 @@ def test_the_public_face():
         ("def", "importing 'theirs_odd' failed: SyntaxError"),
         ("1 / 0", "importing 'theirs_odd' failed: ZeroDivisionError"),
         ("import sys; sys.exit(5)", "importing 'theirs_odd' failed: SystemExit"),
-        ("import nowhere_at_all", "importing 'theirs_odd' failed: No module named"),
+        (
+            "import nowhere_at_all",
+            "importing 'theirs_odd' failed: ModuleNotFoundError: No module named",
+        ),
         ("from dataclasses import dataclass\n@dataclass\nclass A:\n    n: int = 1", "no algorithm"),
         (
             "from dataclasses import dataclass\n@dataclass\nclass A:\n    n: int\n"

@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -9,6 +10,7 @@ import light
 from sbibench.cli import main
 from sbibench.core.run import RunRecord
 from sbibench.runner import process
+from sbibench.runner.judge import judge
 from sbibench.store.results import Results
 
 
@@ -75,6 +77,27 @@ def test_a_metric_that_ends_its_process_leaves_the_rest_of_the_record(call, tmp_
     np.testing.assert_array_equal(results.samples(spec.id), light.drawn(spec))
 
 
+def test_a_run_whose_metric_fails_is_told_in_one_line_and_by_the_exit_status(call, store):
+    specs = [*light.specs(2, mmd="exit"), *light.specs(1)]
+    for spec in specs:
+        store.write(RunRecord(spec=spec, status="done", reason="r"), light.drawn(spec))
+    code, _, err = call("results", "rescore", store.path, "--metrics", "mmd")
+    assert code == 1
+    told = [line for line in err.splitlines() if line.startswith("no mmd of a on t")]
+    assert len(told) == 2
+    assert all("exit status 7" in line for line in told)
+    assert "mmd" in store.read(specs[2].id).metrics
+
+
+def test_a_task_that_is_gone_is_the_reason_why_there_is_no_metric():
+    spec = msgspec.structs.replace(light.specs(1)[0], task="nowhere_at_all:mine")
+    known = RunRecord(spec=spec, status="done", reason="r", metrics={"mmd": 0.3, "c2st": 0.5})
+    record = judge(known, light.drawn(spec), ["c2st", "ksd"])
+    assert record.metrics == {"mmd": 0.3}
+    assert set(record.missing) == {"c2st", "ksd"}
+    assert "no module 'nowhere_at_all' can be imported" in record.missing["c2st"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -120,6 +143,16 @@ def test_what_is_shown_and_exported_can_be_chosen(call, store, tmp_path):
     code, out, _ = call("results", "export", store.path, "--csv", table, "--status", "timeout")
     assert out == "1 runs written\n"
     assert len(table.read_text().splitlines()) == 2
+
+
+def test_copies_of_records_are_noted_and_left_out(call, store):
+    run = light.specs(1)[0].id
+    copy = store.records / f"{run} (1).json"
+    copy.write_bytes((store.records / f"{run}.json").read_bytes())
+    code, out, err = call("results", "show", store.path, "--json")
+    assert code == 0
+    assert json.loads(out)[0]["runs"] == 6
+    assert f"{run} (1).json is left out" in err
 
 
 def test_stores_are_merged_from_the_command_line(call, store, tmp_path_factory):

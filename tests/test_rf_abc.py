@@ -120,7 +120,7 @@ def test_each_parameter_is_drawn_by_its_own_weights(toy_task, key):
 def test_time_ends_the_trees_and_those_there_are_serve(toy_task, key):
     xs, ys, x = _data(200)
     with pytest.raises(DeadlineError, match="first trees"):
-        forest_weights(np.random.default_rng(0), xs, ys, x, PLAIN, Deadline.after(-1.0))
+        forest_weights(np.random.default_rng(0), xs, ys, x, PLAIN, Deadline(0.0))
     problem = toy_task.problem(1, 200, time_limit=3.0)
     posterior = RFABC(Forest(trees=10**6)).fit(key, problem)
     assert posterior.info["stopped"] == "deadline"

@@ -35,6 +35,12 @@ def test_every_call_counts_and_the_budget_is_hard(key):
     assert simulator.left == 0
 
 
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
+def test_a_time_limit_is_positive(seconds):
+    with pytest.raises(UsageError, match="a time limit is a positive number"):
+        Deadline.after(seconds)
+
+
 def test_a_row_depends_on_its_number_not_on_how_many_there_are(key):
     simulator = Simulator(noise, (2, 2), 10_000, Deadline())
     thetas = np.linspace(-1, 1, 4400).reshape(2200, 2)

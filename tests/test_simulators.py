@@ -1,5 +1,6 @@
 """Wrappers around people's simulators: rows, programs, pools of processes, and pairs on disk."""
 
+import io
 import sys
 import time
 
@@ -12,7 +13,7 @@ import pytest
 import sbibench as sb
 from sbibench.core import registry
 from sbibench.core.deadline import Deadline
-from sbibench.core.errors import DeadlineError, SbibenchError, UsageError
+from sbibench.core.errors import BudgetExceededError, DeadlineError, SbibenchError, UsageError
 from sbibench.core.forward import Batched
 from sbibench.core.simulator import Simulator
 from sbibench.runner import process
@@ -309,8 +310,10 @@ def test_pairs_are_taken_in_an_order_that_the_key_decides(key, tmp_path, kind):
     same, other = (draw(mine.problem(1, 400).simulator, 150, seed) for seed in (0, 1))
     np.testing.assert_array_equal(same.thetas, first.thetas)
     assert not np.array_equal(other.thetas, first.thetas)
-    with pytest.raises(UsageError, match="400 simulations are stored and 0 used, 401 more"):
-        draw(mine.problem(1, 1000).simulator, 401)
+    with pytest.raises(UsageError, match="budget is 401 simulations, but 400 are stored; lower it"):
+        draw(mine.problem(1, 401).simulator, 10)
+    with pytest.raises(BudgetExceededError, match="1 stored simulations asked for, 0 of 400"):
+        draw(simulator, 1)
 
 
 def test_methods_that_draw_from_the_prior_use_pairs_and_others_refuse(key):
@@ -341,6 +344,62 @@ def test_methods_that_draw_from_the_prior_use_pairs_and_others_refuse(key):
 def test_what_are_no_pairs_is_refused(where, message):
     with pytest.raises(UsageError, match=message):
         sb.simulators.stored(where)
+
+
+NO_PAIRS = {
+    "other.npz": (
+        lambda path: np.savez(path, theta=np.zeros((5, 2)), x=np.zeros((5, 3))),
+        r"no array 'thetas'; its arrays are: theta \(5, 2\), x \(5, 3\). Wanted .*'xs' \[n, p\]",
+    ),
+    "half.npz": (lambda path: np.savez(path, thetas=np.zeros((5, 2))), "no array 'xs'"),
+    "junk.npz": (lambda path: path.write_bytes(b"no archive"), r"no NPZ file.*np\.savez"),
+    "empty.npz": (lambda path: path.write_bytes(b""), r"no NPZ file.*np\.savez"),
+    "array.npz": (lambda path: path.write_bytes(_npy(np.zeros(3))), r"no NPZ file"),
+    "objects.npz": (
+        lambda path: np.savez(path, thetas=np.array([{}]), xs=np.zeros((1, 1))),
+        "can't be read: Object arrays",
+    ),
+    "lengths.npz": (
+        lambda path: np.savez(path, thetas=np.zeros((4, 2)), xs=np.zeros((5, 2))),
+        "4 parameters, but 5",
+    ),
+    "bare.csv": (lambda path: path.write_text("0.1,0.2,1.5\n0.3,0.2,1.5\n"), "holds numbers, not"),
+    "same.csv": (lambda path: path.write_text("1.0,1.0,1.0\n0.3,0.2,1.5\n"), "holds numbers, not"),
+    "semi.csv": (lambda path: path.write_text("theta_1;x_1\n1;2\n"), "separated by ';'"),
+    "empty.csv": (lambda path: path.write_text(""), "can't be read: .*empty"),
+    "ragged.csv": (lambda path: path.write_text("theta_1,x_1\n1,2,3\n"), "can't be read: "),
+    "binary.csv": (lambda path: path.write_bytes(b"\xff\xfe\x00\x81,\x00"), "column|read"),
+    "junk.parquet": (lambda path: path.write_bytes(b"PAR"), "can't be read: "),
+}
+
+
+def _npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", NO_PAIRS)
+def test_files_that_hold_no_pairs_are_refused_in_one_line(tmp_path, name):
+    write, message = NO_PAIRS[name]
+    write(tmp_path / name)
+    with pytest.raises(UsageError, match=message) as caught:
+        sb.simulators.stored(tmp_path / name)
+    assert "\n" not in str(caught.value)
+    assert name in str(caught.value) or name == "lengths.npz"
+
+
+def test_arrays_of_other_names_are_read_when_they_are_named(tmp_path):
+    a, b, x = np.arange(3.0), np.arange(3.0) + 5, np.ones((3, 2))
+    np.savez(tmp_path / "mine.npz", a=a, b=b, seen=x)
+    found = sb.simulators.stored(tmp_path / "mine.npz", parameters=["b", "a"], data=["seen"])
+    np.testing.assert_array_equal(found.thetas, np.column_stack([b, a]))
+    np.testing.assert_array_equal(found.xs, x)
+
+
+def test_spaces_around_names_of_columns_are_none(tmp_path):
+    (tmp_path / "runs.csv").write_text("theta_1, x_1\n0.5,1\n")
+    np.testing.assert_array_equal(sb.simulators.stored(tmp_path / "runs.csv").xs, [[1]])
 
 
 def test_columns_have_names(tmp_path):

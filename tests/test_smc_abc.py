@@ -78,7 +78,7 @@ def test_proposals_that_never_hit_the_support_end_in_words(key):
     with pytest.raises(SamplingError, match="0 of"):
         kernel.propose(key, BOX, 10, FOREVER)
     with pytest.raises(DeadlineError, match="perturbing"):
-        kernel.propose(key, BOX, 10, Deadline.after(0))
+        kernel.propose(key, BOX, 10, Deadline(0.0))
 
 
 def test_particles_that_span_too_little_are_moved_all_the_same(key):

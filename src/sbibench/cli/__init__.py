@@ -9,16 +9,10 @@ from cyclopts import App
 
 import sbibench
 from sbibench.cli.console import err
+from sbibench.cli.summaries import summary
 from sbibench.core.errors import SbibenchError, UsageError
 
-app = App(
-    name="sbibench",
-    help="A benchmark of simulation-based inference.",
-    version=sbibench.__version__,
-    help_format="rich",
-)
-# Each is imported when it is called: a list, or a table of results, needs no JAX.
-for name, command in {
+COMMANDS = {
     "tasks": "listing:tasks",
     "algorithms": "listing:algorithms",
     "metrics": "listing:metrics",
@@ -32,8 +26,25 @@ for name, command in {
     "report": "report:report",
     "suite": "suites:app",
     "results": "stored:app",
-}.items():
-    app.command(f"sbibench.cli.{command}", name=name)
+}
+"""Each is imported when it is called: a list, or a table of results, needs no JAX."""
+
+
+def application(*, described: bool = False) -> App:
+    """Return the command line; to list its commands they are to be described."""
+    made = App(
+        name="sbibench",
+        help="A benchmark of simulation-based inference.",
+        version=sbibench.__version__,
+        help_format="rich",
+    )
+    for name, where in COMMANDS.items():
+        told = summary(where) if described else None
+        made.command(f"sbibench.cli.{where}", name=name, help=told)
+    return made
+
+
+app = application()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -41,9 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # One XLA thread, as in a campaign's workers, so that results are the same. Before JAX starts.
     os.environ.setdefault("NPROC", "1")
     sys.path.insert(0, os.getcwd())  # noqa: PTH109 - where people keep their own modules
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    listed = not words or words[0] in app.help_flags
     try:
-        status = app(
-            arguments,
+        status = (application(described=True) if listed else app)(
+            words,
             exit_on_error=False,
             print_error=False,
             result_action="return_value",

@@ -76,7 +76,8 @@ def choose(
     seed
         All randomness comes from it.
     time_limit
-        Seconds that each fit may take with its samples, and as many that its pairs may.
+        Seconds that each fit may take with its samples, and as many each that its pairs and its
+        predictions may; a call that never returns is not ended.
     retry
         Run again what is on record as failed.
     directory

@@ -1,7 +1,7 @@
 """`sbibench compare`: results against published figures."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.box import SIMPLE
@@ -27,12 +27,14 @@ def compare(
     other: Annotated[Path | None, Parameter(name="--with")] = None,
     as_json: Json = False,
 ) -> int:
-    """Compare results with published ones, cell by cell: same task, label and budget.
+    """Compare results with published ones, cell by cell: same task, budget and algorithm.
+
+    Cells meet by their labels (rej_abc is REJ-ABC); those that don't by algorithm and settings, or
+    by the algorithm alone, and the table says so.
 
     "Better" and "worse" are differences of more than two standard errors, by the deviation of
     theirs over observations; "/sd" is the difference in such deviations, "±" the standard error of
-    measuring ours. The exit status is 1 if
-    there is no cell to compare.
+    measuring ours. The exit status is 1 if there is no cell to compare.
 
     Parameters
     ----------
@@ -43,7 +45,8 @@ def compare(
     study
         Which table of the 2021 paper: main_paper, the default, or one of its supplements.
     other
-        A file to compare with in place of these: CSV with one row per run, as sbibm has them.
+        What to compare with in place of these: CSV with one row per run, as sbibm has them, or
+        another directory of results.
     """
     if not results.is_dir():
         raise UsageError(f"{results} is no directory of results")
@@ -53,7 +56,7 @@ def compare(
     if not len(runs):
         raise UsageError(f"there are no results in {results}")
     others = published.read_runs(other) if other else published.cells(study or "main_paper")
-    found = cells_of(runs, others, metric)
+    found = cells_of(runs, others, metric, by_algorithm=True)
     if as_json:
         print_json(found.to_dicts())
         return int(not len(found))
@@ -66,7 +69,7 @@ def compare(
         colour = _COLOURS.get(row["verdict"], "dim")
         shown.add_row(
             escape(row["task"]),
-            escape(row["label"]),
+            escape(_who(row)),
             f"{row['budget']:,}",
             str(row["n"]),
             f"{row['ours']:.3f}",
@@ -84,3 +87,10 @@ def compare(
             names = ", ".join(labels.unique().sort())
             out.print(f"labels of {whose}: {names}", markup=False, highlight=False)
     return int(not len(found))
+
+
+def _who(row: dict[str, Any]) -> str:
+    """Return the label of a cell; with that of theirs where they differ."""
+    if row["matched"] == "label":
+        return str(row["label"])
+    return f"{row['label']} ~ {row['their_label']} (by {row['matched']})"

@@ -13,6 +13,7 @@ import polars as pl
 from cyclopts import Parameter
 
 from sbibench.cli.console import err, out
+from sbibench.cli.stored import say_unread
 from sbibench.core import references, registry, settings
 from sbibench.core.compilation import keep_compiled_programs
 from sbibench.core.errors import SbibenchError, UsageError
@@ -49,8 +50,7 @@ def report(
         raise UsageError(f"{directory} is a file; a site needs a folder")
     store = Results(results)
     runs, damaged = everything(store)
-    for path in damaged:
-        err.print(f"{path} can't be read; its run is left out", markup=False)
+    say_unread(store, damaged)
     if not len(runs):
         raise UsageError(f"there are no results in {results}")
     # Of a task that came as an object only its records tell; another may have its name.

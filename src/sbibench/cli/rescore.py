@@ -1,5 +1,6 @@
 """`sbibench results rescore`: metrics of samples that are kept."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from sbibench.cli.engine import HERE, Where, carry_out
 from sbibench.cli.stored import ALL, Only, existing
 from sbibench.core import registry
 from sbibench.core.errors import UsageError
+from sbibench.core.run import RunRecord
 from sbibench.runner.limits import Limits
 from sbibench.runner.todo import to_judge_again
 from sbibench.store.results import Results
@@ -23,8 +25,10 @@ def results_rescore(
     only: Only = ALL,
     where: Where = HERE,
     hard_limit: float | None = None,
-) -> None:
+) -> int:
     """Compute metrics of runs from their samples, where they have none; nothing is run again.
+
+    The exit status is 1 if a metric of some run could not be computed; the reason is in its record.
 
     Parameters
     ----------
@@ -49,3 +53,19 @@ def results_rescore(
         raise UsageError(f"there are no samples in {directory}; metrics are computed from them")
     err.print(f"{len(records)} runs, {len(todo)} to judge, {without} without samples")
     carry_out(todo, metrics, results, where, limits, len(records) - len(todo))
+    return _say_missing([results.read(work.spec.id) for work in todo], metrics)
+
+
+def _say_missing(records: Sequence[RunRecord | None], metrics: Sequence[str]) -> int:
+    """Print a line for each run that lacks one of the metrics; return 1 if there is any, else 0."""
+    lacks = 0
+    for record in records:
+        if record is None or not (missing := [m for m in metrics if m not in record.metrics]):
+            continue
+        lacks = 1
+        reasons = dict.fromkeys(record.missing.get(m, "not computed") for m in missing)
+        err.print(
+            f"no {', '.join(missing)} of {record.spec}: {'; '.join(reasons)}",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
+    return lacks

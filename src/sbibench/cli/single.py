@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 from cyclopts import Parameter
 from rich.markup import escape
 from rich.progress import Progress
@@ -113,6 +114,7 @@ def run(
         print_json(msgspec.to_builtins(record))
     else:
         _print_record(record)
+        _print_samples(record, store)
     return 0 if record.status == "done" else 1
 
 
@@ -143,6 +145,37 @@ def _run_here(
             else:
                 store.write(record, drawn)
             known = True
+
+
+def _print_samples(record: RunRecord, store: Results) -> None:
+    """Say where the samples of a run are, and what they tell of each parameter."""
+    samples = store.samples(record.spec.id)
+    if samples is None:
+        return
+    shown = Table(title="The posterior")
+    shown.add_column("parameter")
+    for name in ("mean", "sd", "2.5 %", "97.5 %"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for name, row in zip(_parameters(record, samples.shape[1]), moments(samples), strict=True):
+        shown.add_row(escape(name), *(f"{value:.4g}" for value in row))
+    out.print(shown)
+    path = store.samples_path(record.spec.id)
+    out.print(
+        f"{len(samples):,} samples are in {path}: np.load({str(path)!r})['samples']",
+        markup=False, highlight=False, soft_wrap=True,
+    )  # fmt: skip
+
+
+def _parameters(record: RunRecord, d: int) -> Sequence[str]:
+    """Return the names of the parameters of a run; by number if its task is no more what it was."""
+    names: Sequence[str] = registry.TASKS.get(record.spec.task).parameter_names
+    return names if len(names) == d else [str(i + 1) for i in range(d)]
+
+
+def moments(samples: np.ndarray) -> np.ndarray:
+    """Return mean, deviation and 2.5 % and 97.5 % quantile of samples [n, d] as [d, 4]."""
+    values = samples.astype(np.float64)
+    return np.stack([values.mean(0), values.std(0), *np.quantile(values, [0.025, 0.975], 0)], 1)
 
 
 def _print_record(record: RunRecord) -> None:

@@ -1,5 +1,6 @@
 """`sbibench results`: look at what has been run, take it elsewhere, judge it again."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,17 +9,19 @@ import polars as pl
 from cyclopts import App, Parameter
 
 from sbibench.cli.console import Json, err, out, print_json
+from sbibench.cli.summaries import described
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
 from sbibench.report.cells import metrics, named
 from sbibench.report.summary import summary
 from sbibench.report.terminal import benchmark_table, failure_table, heatmap
-from sbibench.store.index import everything
+from sbibench.store.index import everything, strangers
 from sbibench.store.merge import merge
 from sbibench.store.results import Results
 
 app = App(name="results", help="Look at what has been run, take it elsewhere, judge it again.")
-app.command("sbibench.cli.rescore:results_rescore", name="rescore")
+_RESCORE = "rescore:results_rescore"
+app.command(f"sbibench.cli.{_RESCORE}", name="rescore", help=described(_RESCORE))
 
 
 @Parameter(name="*")
@@ -170,7 +173,18 @@ def existing(directory: Path) -> pl.DataFrame:
     """
     if not (directory / "records").is_dir():
         raise UsageError(f"there are no results in {directory}; `sbibench run` makes some")
-    runs, damaged = everything(Results(directory))
+    results = Results(directory)
+    runs, damaged = everything(results)
+    say_unread(results, damaged)
+    return runs
+
+
+def say_unread(results: Results, damaged: Iterable[Path]) -> None:
+    """Say which files among the records don't count: those that are damaged, and copies."""
     for path in damaged:
         err.print(f"{path} can't be read; its run counts as missing", markup=False)
-    return runs
+    for path in strangers(results):
+        err.print(
+            f"{path} is left out: a record is named by the 16 digits of its run; is it a copy?",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from sbibench.cli.console import Directory, Json, err, out, print_json
 from sbibench.cli.engine import HERE, Where, carry_out
+from sbibench.cli.stored import say_unread
 from sbibench.core.cores import cores
 from sbibench.core.errors import UsageError
 from sbibench.core.run import RunSpec
@@ -119,8 +120,7 @@ def suite_run(
     runs = part.of(plan.runs())
     store = Results(directory)
     todo = unfinished(runs, plan.metrics, store, retry=retry)
-    for path in everything(store)[1]:
-        err.print(f"{path} can't be read; its run counts as missing", markup=False)
+    say_unread(store, everything(store)[1])
     err.print(f"{len(runs)} runs, {len(todo)} to do")
     carry_out(todo, plan.metrics, store, where, plan.limits, len(runs) - len(todo))
     ids = {s.id for s in runs}

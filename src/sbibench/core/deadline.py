@@ -4,7 +4,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from sbibench.core.errors import DeadlineError
+from sbibench.core.errors import DeadlineError, UsageError
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,15 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float | None) -> "Deadline":
-        """Return the deadline this many seconds from now; `None` means never."""
+        """Return the deadline this many seconds from now; `None` means never.
+
+        Raises
+        ------
+        UsageError
+            If this is no positive number.
+        """
+        if seconds is not None and not seconds > 0:
+            raise UsageError(f"a time limit is a positive number of seconds, not {seconds!r}")
         return cls(math.inf if seconds is None else time.monotonic() + seconds)
 
     @property

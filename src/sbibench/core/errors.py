@@ -15,6 +15,10 @@ class UsageError(SbibenchError, ValueError):
     """The caller asked for something that does not exist or makes no sense."""
 
 
+class NoneSucceededError(UsageError):
+    """Of simulations that may fail one by one, all did."""
+
+
 class BudgetExceededError(SbibenchError):
     """More simulations were asked for than the budget allows; none of them was run."""
 

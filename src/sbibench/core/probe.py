@@ -14,15 +14,19 @@ import numpy as np
 from numpyro.distributions import Distribution
 
 from sbibench.core import priors
-from sbibench.core.errors import SbibenchError, UsageError
+from sbibench.core.errors import NoneSucceededError, SbibenchError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.outputs import ROWWISE, matrix
+from sbibench.core.whose import told
 
 _KEY = 20_210_101
 """The seed of all probes: the same θ and generators always, so that what is kept serves again."""
 
 _BATCHES = 3
 """Batches of one θ; as many again if the first raise a suspicion that chance could explain."""
+
+_APART = (4, 8, 24)
+"""Rows of a simulator whose rows are apart: the next are tried if all before have failed."""
 
 Simulator = Callable[[np.random.Generator, np.ndarray], Any]
 
@@ -32,7 +36,9 @@ class ProbeWarning(UserWarning):
 
 
 def probe(simulator: Simulator, prior: Distribution, x_obs: np.ndarray) -> None:
-    """Run a batched simulator on about 30 parameters (4 where rows are apart anyway).
+    """Run a batched simulator on about 30 parameters.
+
+    Where rows are apart anyway 4 are enough, unless all of them fail: then more are tried.
 
     Parameters
     ----------
@@ -59,17 +65,38 @@ def probe(simulator: Simulator, prior: Distribution, x_obs: np.ndarray) -> None:
     (d,) = prior.event_shape
     # Numbers of rows that can't be taken for the number of parameters or of data.
     few, more = [n for n in range(4, 12) if n not in {d, len(x_obs)}][:2]
-    thetas = priors.rows(prior).sample(jax.random.key(_KEY), more).astype(np.float64)
-    xs = run(0, thetas[:few])
-    seen = [xs]
-    if not getattr(simulator, "rows_apart", False):
-        seen.append(run(0, thetas[:1]))
+    n = max(more, sum(_APART))
+    thetas = priors.rows(prior).sample(jax.random.key(_KEY), n).astype(np.float64)
+    if run.apart:
+        seen = [_until_one_succeeds(run, thetas)]
+    else:
+        thetas = thetas[:more]
+        xs = run(0, thetas[:few])
+        seen = [xs, run(0, thetas[:1])]
         repeats = _shared_noise(run, np.tile(thetas[:1], (more, 1)))
         seen += repeats
         _mixed_rows(run, thetas[:few], thetas[-1], xs)
     _odd_data(np.concatenate(seen), x_obs)
     if run.modified:
         _warn("it modifies its argument; start with thetas = thetas.copy()")
+
+
+def _until_one_succeeds(run: "_Calls", thetas: np.ndarray) -> np.ndarray:
+    """Return data of the first rows of θ among which one is finite; of all if none is."""
+    seen: list[np.ndarray] = []
+    start = 0
+    for number, n in enumerate(_APART):
+        rows = slice(start, start + n)
+        start += n
+        try:
+            seen.append(run(number, thetas[rows]))
+        except NoneSucceededError:
+            if not seen and start == sum(_APART):
+                raise
+            continue
+        if np.isfinite(seen[-1]).all(1).any():
+            break
+    return np.concatenate(seen)
 
 
 def _warn(what: str) -> None:
@@ -82,6 +109,7 @@ class _Calls:
     def __init__(self, simulator: Simulator, p: int) -> None:
         self._simulator = simulator
         self._p = p
+        self.apart = bool(getattr(simulator, "rows_apart", False))
         self.modified = False
         self.state: Any = None
 
@@ -94,9 +122,13 @@ class _Calls:
         except SbibenchError:
             raise
         except Exception as error:  # somebody's own code: whatever it raises is told
+            if self.apart:  # each row is a call of its own already
+                raise UsageError(
+                    f"the simulator failed on one of {len(thetas)} parameters: {told(error)}"
+                ) from error
             raise UsageError(
                 f"simulate_batch failed on an array of {len(thetas)} parameters "
-                f"{thetas.shape}: {type(error).__name__}: {error}; {ROWWISE}"
+                f"{thetas.shape}: {told(error)}; {ROWWISE}"
             ) from error
         self.modified |= not np.array_equal(given, thetas)
         self.state = rng.bit_generator.state

@@ -20,6 +20,7 @@ from typing import Any
 
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
+from sbibench.core.whose import told
 
 PRESETS = ("default", "paper")
 """The named settings of an algorithm: the best found, and those of the publication."""
@@ -143,11 +144,10 @@ class Kind:
             found = importlib.import_module(module)
         except ModuleNotFoundError as error:
             if error.name != module.split(".")[0] and error.name != module:
-                raise UsageError(f"importing {module!r} failed: {error}") from error
+                raise UsageError(f"importing {module!r} failed: {told(error)}") from error
             raise UsageError(f"no module {module!r} can be imported for {address!r}") from error
         except (Exception, SystemExit) as error:
-            what = f"{type(error).__name__}: {error}"
-            raise UsageError(f"importing {module!r} failed: {what}") from error
+            raise UsageError(f"importing {module!r} failed: {told(error)}") from error
         if not hasattr(found, attribute):
             raise unknown(f"object in {module}", attribute, [n for n in vars(found) if n[0] != "_"])
         return getattr(found, attribute)

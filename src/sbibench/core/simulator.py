@@ -14,6 +14,7 @@ from sbibench.core.deadline import Deadline
 from sbibench.core.errors import BudgetExceededError, InvalidSimulationsError, UsageError
 from sbibench.core.forward import NO_SIMULATOR, Forward, Simulate, forward
 from sbibench.core.keys import numpy_rng
+from sbibench.core.resolution import unresolved, warn_of
 
 InvalidPolicy = Literal["drop", "refuse"]
 """What an algorithm does about simulations that are not finite; it always says which."""
@@ -60,6 +61,17 @@ class Simulator:
         Looked at between blocks of simulations.
     progress
         Called as ("simulating", calls, budget) between blocks, where there is more than one.
+
+    Raises
+    ------
+    UsageError
+        If the budget is no whole number of 1 or more.
+
+    Attributes
+    ----------
+    unresolved
+        Columns that float32 rounds too coarsely, as found in the first block of data, bool [p];
+        None before. They are warned of.
     """
 
     def __init__(
@@ -70,15 +82,20 @@ class Simulator:
         deadline: Deadline,
         progress: Callable[[str, int, int | None], None] | None = None,
     ) -> None:
+        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
+            raise UsageError(
+                f"a budget is a whole number of simulations, 1 or more, not {budget!r}"
+            )
         self.forward = forward(simulate, shape[1])
         self._progress = progress
         self._shape = shape
-        self.budget = budget
+        self.budget = int(budget)
         self.deadline = deadline
         self.calls = 0
         self.invalid = 0
         self.seconds = 0.0
         self._order: np.ndarray | None = None
+        self.unresolved: np.ndarray | None = None
 
     @property
     def left(self) -> int:
@@ -100,7 +117,9 @@ class Simulator:
         Raises
         ------
         UsageError
-            If fewer are stored.
+            If fewer are stored than the budget says.
+        BudgetExceededError
+            If fewer than n are left of the budget.
         """
         if self.forward.pairs is None:
             thetas = priors.rows(prior).sample(prior_key, n)
@@ -109,18 +128,31 @@ class Simulator:
         thetas, xs = self.forward.pairs
         if self._order is None:
             self._order = numpy_rng(prior_key).permutation(len(thetas))
-        if n > self.left or self.calls + n > len(thetas):
+        if self.budget > len(thetas):
             raise UsageError(
-                f"{len(thetas)} simulations are stored and {self.calls} used, {n} more are asked "
-                "for; lower the budget"
+                f"the budget is {self.budget} simulations, but {len(thetas)} are stored; lower it "
+                f"to {len(thetas)} or less"
+            )
+        if n > self.left:
+            raise BudgetExceededError(
+                f"{n} stored simulations asked for, {self.left} of {self.budget} are left"
             )
         chosen = self._order[self.calls : self.calls + n]
+        self._resolve(xs[chosen])
         with np.errstate(over="ignore"):
             single = xs[chosen].astype(np.float32)
         valid = np.asarray(np.isfinite(single).all(1))
         self.calls += n
         self.invalid += int((~valid).sum())
         return Simulations(priors.rows(prior).single(thetas[chosen]), single, valid)
+
+    def _resolve(self, xs: np.ndarray) -> None:
+        """Look once whether float32 tells data [n, p], float64, apart; warn if it does not."""
+        if self.unresolved is None:
+            finite = xs[np.isfinite(xs).all(1)]
+            self.unresolved = unresolved(finite)
+            if self.unresolved is not None and self.unresolved.any():
+                warn_of(self.unresolved, finite)
 
     def __call__(self, key: PRNGKeyArray, thetas: Any) -> Simulations:
         """Simulate each row of θ [n, d]; in JAX row i depends on the key, i and θ_i alone.
@@ -148,6 +180,7 @@ class Simulator:
         blocks = self.forward.blocks(key, thetas.astype(np.float64))
         with np.errstate(over="ignore"), closing(blocks):  # what float32 cannot hold is invalid
             for block in blocks:
+                self._resolve(block)
                 rows = slice(done, done + len(block))
                 xs[rows] = block
                 valid[rows] = np.isfinite(xs[rows]).all(1)

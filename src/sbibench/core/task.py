@@ -2,7 +2,7 @@
 
 import importlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +20,7 @@ from sbibench.core.priors import check_prior
 from sbibench.core.problem import Problem, Progress, silent
 from sbibench.core.scipy_priors import as_prior
 from sbibench.core.simulator import Simulator
-from sbibench.core.task_fields import check_shapes, observations
+from sbibench.core.task_fields import check_shapes, names, observations
 
 REFERENCE_SIZE = 10_000
 """How many samples of the true posterior a comparison uses (as in Lueckmann et al. 2021)."""
@@ -103,12 +103,11 @@ class Task:
         self._set("observations", observations(self.name, self.observations, x_obs))
         if len(self.thetas_true):
             self._set("thetas_true", np.atleast_2d(numbers(self.thetas_true, "thetas_true")))
-        for names, n, stem in (
+        for what, n, stem in (
             ("parameter_names", self.prior.event_shape[0], "theta"),
             ("data_names", self.observations.shape[1], "x"),
         ):
-            given: Sequence[str] = getattr(self, names)
-            self._set(names, tuple(given or (f"{stem}_{i + 1}" for i in range(n))))
+            self._set(what, names(self.name, what, getattr(self, what), n, stem))
         check_shapes(self)
         self._set("forward", self._forward())
 
@@ -233,14 +232,8 @@ class Task:
         progress
             Called as (stage, done, total) while the algorithm works.
         """
-        if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
-            raise UsageError(
-                f"a budget is a whole number of simulations, 1 or more, not {budget!r}"
-            )
-        if time_limit is not None and not time_limit > 0:
-            raise UsageError(f"a time limit is a positive number of seconds, not {time_limit!r}")
         simulator = Simulator(
-            self.forward, (self.d, self.p), int(budget), Deadline.after(time_limit), progress
+            self.forward, (self.d, self.p), budget, Deadline.after(time_limit), progress
         )
 
         def oracle(key: Any, n: int) -> np.ndarray:  # by name, since the samplers lie above

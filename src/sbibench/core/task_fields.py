@@ -1,5 +1,6 @@
 """What a task is made with: observations as they are given, and whether fields fit each other."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,16 @@ def observations(name: str, given: Any, x_obs: Any) -> np.ndarray:
         where = np.flatnonzero(~np.isfinite(x)).tolist()
         raise UsageError(f"{name}: x_obs is not finite at index {where}; replace or remove these")
     return x[None]
+
+
+def names(task: str, what: str, given: Sequence[str], n: int, stem: str) -> tuple[str, ...]:
+    """Return the names that are given, each once, or stem_1 to stem_n if there are none."""
+    if isinstance(given, str):
+        raise UsageError(f"{task}: {what} is a list of names, not {given!r}")
+    found = tuple(given) or tuple(f"{stem}_{i + 1}" for i in range(n))
+    if twice := [name for name in found if found.count(name) > 1]:
+        raise UsageError(f"{task}: {what} has {twice[0]!r} twice; give each a name of its own")
+    return found
 
 
 def check_shapes(task: Any) -> None:

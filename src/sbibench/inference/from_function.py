@@ -13,6 +13,7 @@ from jax import random
 from jaxtyping import PRNGKeyArray
 
 from sbibench.core.errors import UsageError
+from sbibench.core.fingerprint import fingerprint
 from sbibench.core.keys import numpy_rng
 from sbibench.core.problem import Problem
 from sbibench.inference.fixed import FixedPosterior, fixed
@@ -49,8 +50,9 @@ def from_function(function: Callable[..., Any], *, version: str | None = None) -
     function
         What is to be run.
     version
-        Raise it when results change: runs of different versions are different runs. By default the
-        function's attribute `version`, if it has one.
+        Runs of different versions are different runs. By default the attribute `version` of the
+        function, if it has one, or else the fingerprint of its code and of what it uses of its
+        module: then an edit makes other runs, and what another package changes doesn't.
 
     Raises
     ------
@@ -87,8 +89,10 @@ def from_function(function: Callable[..., Any], *, version: str | None = None) -
     settings = _settings(inner, list(parameters.values()), by_name=by_name)
     fields = [(n, kind, dataclasses.field(default=value)) for n, (kind, value) in settings.items()]
     version = version or getattr(function, "version", None) or getattr(inner, "version", None)
-    if version is not None and "version" not in settings:
-        fields.append(("version", str, dataclasses.field(default=str(version))))
+    if "version" not in settings:
+        # When an instance is made: what the function uses may come later in its module.
+        made_of = dataclasses.field(default_factory=lambda: str(version or fingerprint(function)))
+        fields.append(("version", str, made_of))
     made = dataclasses.make_dataclass(
         name if name.isidentifier() else "Function",
         fields,

@@ -3,18 +3,20 @@
 import polars as pl
 
 from sbibench.core.errors import UsageError
+from sbibench.report.meeting import meet
 from sbibench.report.published import METRICS
 from sbibench.report.summary import error_of_mean
-from sbibench.store.sbibm import LABELS
 
 LIMIT = 2.0
 """Standard errors of the difference from which on a cell is called better or worse."""
 
-_SAME = ("settings", "samples", "share_fit", "task_version")
+_SAME = ("algorithm", "settings", "samples", "share_fit", "task_version")
 """What is the same in the runs of a cell; the same label with other settings is another cell."""
 
 
-def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> pl.DataFrame:
+def compare(
+    runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st", *, by_algorithm: bool = False
+) -> pl.DataFrame:
     """Return ours, theirs and the difference in every cell that both have.
 
     Parameters
@@ -25,6 +27,8 @@ def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> p
         Cells: task, label, budget, n, `METRIC`, `METRIC.sd`.
     metric
         Which metric; the smaller the better.
+    by_algorithm
+        Whether cells whose labels differ may be the same by their algorithm: see `meeting.meet`.
 
     Returns
     -------
@@ -33,7 +37,8 @@ def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> p
         null where the metric tells none), theirs, spread (their standard deviation over
         observations), difference, in_spreads, and verdict: "better" or "worse" where the
         difference is more than `LIMIT` standard errors (their spread, for both means), else
-        "equal"; "unknown" where there is no spread.
+        "equal"; "unknown" where there is no spread. `their_label` and `matched` say what it was
+        compared with, and by what.
 
     Raises
     ------
@@ -52,7 +57,6 @@ def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> p
     told = error_of_mean(f"error.{metric}") if f"error.{metric}" in runs.columns else pl.lit(None)
     ours = (
         runs.filter((pl.col("status") == "done") & pl.col(f"metric.{metric}").is_not_null())
-        .with_columns(pl.col("label").replace(LABELS))
         .group_by("task", "label", "budget", *_SAME)
         .agg(
             pl.len().alias("n"),
@@ -64,12 +68,13 @@ def compare(runs: pl.DataFrame, others: pl.DataFrame, metric: str = "c2st") -> p
         "task",
         "label",
         "budget",
+        *(name for name in ("algorithm", "settings") if name in others.columns),
         pl.col("n").alias("n_theirs"),
         pl.col(metric).alias("theirs"),
         spread.alias("spread"),
     )
     return (
-        ours.join(theirs, on=["task", "label", "budget"])
+        meet(ours, theirs, by_algorithm=by_algorithm)
         .with_columns((pl.col("ours") - pl.col("theirs")).alias("difference"))
         .with_columns(
             pl.when(pl.col("spread") > 0)
@@ -98,4 +103,6 @@ def verdict(cells: pl.DataFrame) -> str:
     mean = cells["difference"].mean()
     assert isinstance(mean, float)
     side = "below" if mean < 0 else "above"
-    return f"{len(cells)} cells: {', '.join(told)}; on average {abs(mean):.3f} {side} theirs"
+    said = f"{len(cells)} cells: {', '.join(told)}; on average {abs(mean):.3f} {side} theirs"
+    guessed = int((cells["matched"] != "label").sum())
+    return f"{said}; {guessed} matched by algorithm, not by label" if guessed else said

@@ -4,7 +4,8 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from sbibench.core.comparison import Comparison, Entry, Verdict
+from sbibench.core.comparison import Comparison, Verdict
+from sbibench.core.entry import Entry
 from sbibench.core.finding import Finding
 from sbibench.core.words import duration
 

@@ -1,18 +1,22 @@
 """Charts, as altair objects: `.save("x.png" | "x.svg" | "x.pdf")` works offline."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import altair as alt
 import numpy as np
 import polars as pl
 
-from sbibench.core.errors import UsageError
+from sbibench.core.errors import NoReferenceError, UsageError
 from sbibench.report.calibration import calibration
 from sbibench.report.charts import cost, heatmap, metric
 from sbibench.report.style import COLOURS, TRUTH
 
 __all__ = ["calibration", "cost", "heatmap", "metric", "posterior"]
+
+REFERENCE = "true posterior"
+"""What charts call the samples of a task's reference."""
 
 SHOWN = 1500
 """Points per set of samples in a panel: more only hide each other."""
@@ -46,15 +50,15 @@ def posterior(
     samples: Mapping[str, np.ndarray],
     parameters: tuple[int, ...] | None = None,
 ) -> alt.VConcatChart:
-    """Return a pair plot of posterior samples against the true posterior.
+    """Return a pair plot of posterior samples against the true posterior, where it is known.
 
     Marginal densities are on the diagonal, points below it; the cross marks the parameters that
-    generated the observation.
+    generated the observation. A task without a reference has its samples alone.
 
     Parameters
     ----------
     task
-        The task; its reference is drawn as "true posterior".
+        The task; its reference, if there is one, is drawn as "true posterior".
     observation
         Its number, counted from 1.
     samples
@@ -65,10 +69,12 @@ def posterior(
     Raises
     ------
     UsageError
-        If samples do not have the task's number of parameters.
+        If samples do not have the task's number of parameters, or there are none at all.
     """
     names = task.parameter_names
-    sets = {"true posterior": np.asarray(task.reference_samples(observation)), **samples}
+    sets = {**_reference(task, observation), **samples}
+    if not sets:
+        raise UsageError("there is nothing to draw: no samples are given, and no truth is known")
     for name, values in sets.items():
         if np.ndim(values) != 2 or np.shape(values)[1] != len(names):
             raise UsageError(
@@ -82,7 +88,7 @@ def posterior(
         truth, below = np.full(len(names), np.nan), ""
     colour = alt.Color(
         "samples:N",
-        scale=alt.Scale(domain=list(sets), range=[TRUTH, *(COLOURS * len(sets))][: len(sets)]),
+        scale=alt.Scale(domain=list(sets), range=_colours(list(sets))),
         legend=alt.Legend(orient="top", title=None, symbolOpacity=1),
     )
     bins = {i: _bins([np.asarray(v)[:, i] for v in sets.values()]) for i in shown}
@@ -104,6 +110,20 @@ def posterior(
         .configure_view(stroke=None)
     )
     return chart
+
+
+def _reference(task: HasReference, observation: int) -> dict[str, np.ndarray]:
+    """Return samples of the true posterior by their name; nothing where nobody has any."""
+    try:
+        return {REFERENCE: np.asarray(task.reference_samples(observation))}
+    except NoReferenceError:
+        return {}
+
+
+def _colours(names: Sequence[str]) -> list[str]:
+    """Return a colour for each set of samples; the truth has one of its own."""
+    others = itertools.cycle(COLOURS)
+    return [TRUTH if name == REFERENCE else next(others) for name in names]
 
 
 def _domain(bins: np.ndarray) -> alt.Scale:
@@ -166,10 +186,12 @@ def _scatter(
     x = alt.X("x:Q", title=names[j], scale=_domain(bins[j]))
     y = alt.Y("y:Q", title=names[row], scale=_domain(bins[row]))
     # The truth lies on top of the others and is finer: what sticks out from under it is error.
-    true_frame, *other_frames = frames
+    by_name = sorted(zip(sets, frames, strict=True), key=lambda pair: pair[0] == REFERENCE)
     layers = [
-        alt.Chart(frame).mark_circle(size=dot, opacity=0.5, clip=True).encode(x, y, colour)
-        for frame, dot in [*((frame, 10) for frame in other_frames), (true_frame, 3)]
+        alt.Chart(frame)
+        .mark_circle(size=3 if name == REFERENCE else 10, opacity=0.5, clip=True)
+        .encode(x, y, colour)
+        for name, frame in by_name
     ]
     points = alt.layer(*layers)
     cross = (

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import polars as pl
 
+from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
 from sbibench.store import sbibm
+from sbibench.store.index import read
 
 FOLDER = Path(__file__).parents[1] / "data" / "published"
 CORRECTED = "gaussian_mixture"
@@ -68,22 +70,30 @@ def cells(study: str = "main_paper") -> pl.DataFrame:
 
 
 def read_runs(path: Path) -> pl.DataFrame:
-    """Return the cells of a file of runs as sbibm distributes them; see `store.sbibm.runs`.
+    """Return the cells of a file of runs as sbibm distributes them, or of a directory of ours.
+
+    For files see `store.sbibm.runs`.
 
     Raises
     ------
     UsageError
         If the file can't be read or lacks a column.
     """
-    runs = sbibm.runs(path)
+    if path.is_dir():
+        runs = read(path).filter(pl.col("status") == "done")
+        cell = ["task", "label", "budget", "algorithm", "settings"]
+    else:
+        runs, cell = sbibm.runs(path), ["task", "label", "budget"]
     metrics = [m for m in METRICS if f"metric.{m}" in runs.columns]
+    if not metrics:
+        raise UsageError(f"no run in {path} has one of the metrics {', '.join(METRICS)}")
     return (
-        runs.group_by("task", "label", "budget")
+        runs.group_by(cell)
         .agg(
             pl.col(f"metric.{metrics[0]}").count().alias("n"),
             *(pl.col(f"metric.{m}").mean().alias(m) for m in metrics),
             *(pl.col(f"metric.{m}").std().alias(f"{m}.sd") for m in metrics),
         )
         .filter(pl.col("n") > 0)
-        .sort("task", "label", "budget")
+        .sort(cell)
     )

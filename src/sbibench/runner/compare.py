@@ -82,7 +82,9 @@ def compare(
         The chance that in the whole comparison a check finds fault where there is none, at most;
         each test has its equal part.
     time_limit
-        Seconds that each fit may take, with its samples, and as many that its pairs may.
+        Seconds that each fit may take, with its samples, and as many each that its pairs and its
+        predictions may. They are looked at between simulations and steps of training, as everywhere
+        but in a suite: a call that never returns is not ended.
     retry
         Whether runs that are on record as failed are run again.
     out

@@ -14,7 +14,8 @@ from sbibench.calibration.nltp import NLTP
 from sbibench.calibration.sbc import SBC
 from sbibench.calibration.tarp import TARP
 from sbibench.core.calibration import Check, Pairs
-from sbibench.core.comparison import Comparison, Entry
+from sbibench.core.comparison import Comparison
+from sbibench.core.entry import Entry
 from sbibench.core.finding import Finding
 from sbibench.metrics.meddist import meddist
 from sbibench.runner.contest import Contest

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from sbibench.core.calibration import Pairs
-from sbibench.core.comparison import Entry
+from sbibench.core.entry import Entry
 from sbibench.core.errors import UsageError
 from sbibench.core.metric import Estimate
 from sbibench.core.problem import Progress
@@ -45,8 +45,9 @@ class Contest:
     results, folder
         Where runs are kept, and where what they say of the pairs is.
     time_limit, retry, progress
-        Seconds that fitting and sampling may take, and as many that the pairs may; whether runs
-        that failed are run again; and what is called as (stage, done, total).
+        Seconds that fitting and sampling may take, and as many each that the pairs and the
+        predictions may; whether runs that failed are run again; and what is called as (stage, done,
+        total).
     """
 
     task: Task
@@ -110,7 +111,9 @@ class Contest:
             thetas = samples[np.arange(self.predictions) % len(samples)]
             key = jax.random.fold_in(key_of(spec.id), 3)
             self.progress(f"{spec.label}: predictions", 0, self.predictions)
-            simulator = simulator_of(self.task, self.observation, self.predictions)
+            simulator = simulator_of(
+                self.task, self.observation, self.predictions, time_limit=self.time_limit
+            )
             drawn, why = tried(lambda: simulator(key, thetas))
             if drawn is None:
                 return replace(entry, distance_missing=why)

@@ -27,6 +27,10 @@ FIT_AT = 1
 """The observation that is in the problem when a fit is shared."""
 
 
+_DISTINCT = 0.5
+"""Share of samples that differ, up to which the record says how few they are."""
+
+
 @cache
 def machine() -> dict[str, str | int]:
     """Return what this process runs on."""
@@ -143,13 +147,14 @@ def ask(
     """
     watch = Stopwatch(fit.seconds)
     status: Status = "done"
-    reason, facts, samples = "all samples drawn", fit.facts, None
+    reason, facts, samples = "", fit.facts, None
     if fit.failure:
         status, reason = fit.failure
     else:
         try:
             with watch("sample"):
                 samples = _sample(fit, spec)
+            reason = _drawn(samples)
             if hasattr(fit.posterior, "log_prob") and _need_density(metrics):
                 with watch("density"):
                     fit.posterior.info["log_prob_true"] = _density_of_truth(fit, spec)
@@ -160,6 +165,9 @@ def ask(
         facts = fit.posterior.info
     watch.seconds["simulate"] = fit.simulator.seconds
     watch.seconds["fit"] = watch.seconds.get("fit", 0.0) - fit.simulator.seconds
+    coarse = fit.simulator.unresolved
+    if coarse is not None and coarse.any():
+        facts = {**facts, "unresolved_columns": ",".join(map(str, np.flatnonzero(coarse)))}
     record = RunRecord(
         spec=spec,
         status=status,
@@ -194,6 +202,14 @@ def _sample(fit: Fit, spec: RunSpec) -> np.ndarray:
     if bad.any():
         raise SbibenchError(f"{int(bad.sum())} of {len(samples)} samples are not finite")
     return samples
+
+
+def _drawn(samples: np.ndarray) -> str:
+    """Return in words what samples [n, d] there are; copies of few are not as good as many."""
+    distinct = len(np.unique(samples, axis=0))
+    if distinct > _DISTINCT * len(samples):
+        return "all samples drawn"
+    return f"{len(samples):,} samples drawn, but only {distinct:,} distinct"
 
 
 def _need_density(metrics: Sequence[str]) -> bool:

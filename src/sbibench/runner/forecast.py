@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sbibench.core.comparison import Entry, Forecast, Slope
+from sbibench.core.comparison import Forecast, Slope
+from sbibench.core.entry import Entry
 from sbibench.core.words import duration, nats
 
 STEEPEST = 2.0

@@ -38,10 +38,14 @@ class HeldOut:
 
 
 def simulator_of(
-    task: Task, observation: int, budget: int, progress: Progress = silent
+    task: Task,
+    observation: int,
+    budget: int,
+    progress: Progress = silent,
+    time_limit: float | None = None,
 ) -> Simulator:
     """Return a simulator of the task that counts, as algorithms get it."""
-    return task.problem(observation, budget, progress=progress).simulator
+    return task.problem(observation, budget, time_limit, progress).simulator
 
 
 def draw_held_out(

@@ -15,6 +15,7 @@ from sbibench.core.errors import SbibenchError
 from sbibench.core.metric import Estimate, Evidence
 from sbibench.core.run import RunRecord, Status
 from sbibench.core.task import Task
+from sbibench.core.whose import told
 
 T = TypeVar("T")
 
@@ -23,7 +24,7 @@ def how_it_failed(error: BaseException) -> tuple[Status, str]:
     """Return status and reason in words of something that was raised."""
     if isinstance(error, SbibenchError):
         return error.status, str(error)
-    reason = f"{type(error).__name__}: {error}".strip()
+    reason = told(error)
     if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in reason:
         return "out_of_memory", reason
     return "failed", reason
@@ -49,7 +50,11 @@ def judge(record: RunRecord, samples: np.ndarray | None, metrics: Sequence[str])
     values, missing, errors = dict(record.metrics), dict(record.missing), dict(record.errors)
     seconds = dict(record.seconds)
     key = jax.random.fold_in(key_of(spec.id), 2)
-    evidence, why = _evidence(record, samples, metrics)
+    try:
+        evidence, why = _evidence(record, samples, metrics)
+    except Exception as error:  # noqa: BLE001 - somebody's own task that can't be had any more
+        missing |= dict.fromkeys(metrics, how_it_failed(error)[1])
+        return msgspec.structs.replace(record, missing=missing)
     for name in metrics:
         metric = registry.METRICS.get(name)()
         absent = [need for need in metric.needs if getattr(evidence, need) is None]

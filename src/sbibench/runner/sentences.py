@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from sbibench.core.comparison import Entry, Gap, Place, Slope
+from sbibench.core.comparison import Gap, Place, Slope
+from sbibench.core.entry import Entry
 from sbibench.core.finding import Finding
 from sbibench.core.words import duration, nats
 from sbibench.inference.verdicts import listed
@@ -40,7 +41,10 @@ def headline(entries: Sequence[Entry], places: Places, against: Entry | None) ->
             whom = "all that could be ranked"
         return f"{start}none can be recommended: checks find fault with {whom}."
     if "unranked" in told:
-        return f"{start}none can be ranked, for none has an NLTP."
+        sound = [e.label for e in entries if places[e.label] == "unranked" and e.judged]
+        why = "without a density there is no NLTP" if sound else "none was judged at the pairs"
+        said = f" No check finds fault with {' and '.join(sound)}." if sound else ""
+        return f"{start}none can be ranked, for {why}.{said}"
     return f"{start}none: all failed."
 
 
@@ -98,6 +102,28 @@ def others(
                 f"{e.label} had no posterior at {e.missed:,} of the pairs; they don't count for it."
             )
     return said
+
+
+def without_densities(entries: Sequence[Entry], places: Places) -> list[str]:
+    """Return by what methods can be told apart where none has an NLTP, but some have been judged.
+
+    Of posteriors that are calibrated the narrower one knows more (Gneiting et al. 2007).
+    """
+    narrower = {
+        e.label: found.statistic
+        for e in entries
+        if places[e.label] == "unranked"
+        and isinstance(found := e.checks.get("contraction"), Finding)
+    }
+    if not narrower:
+        return []
+    order = sorted(narrower, key=lambda label: -narrower[label])
+    told = ", ".join(f"{label} {narrower[label]:.2f}" for label in order)
+    return [
+        "What is left to tell them apart is how much narrower than the prior they are, more being "
+        f"better where no check finds fault: {told}. How far that is from what the data allow only "
+        "a method with a density shows: add npe, nle or nre."
+    ]
 
 
 def mend(entries: Sequence[Entry], places: Places, slopes: Sequence[Slope]) -> list[str]:

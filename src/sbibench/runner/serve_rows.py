@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sbibench.core.whose import line_of
 from sbibench.runner.lifeline import die_with
 
 
@@ -48,4 +49,6 @@ def _one(simulator: Any, seed: int, theta: np.ndarray) -> tuple[np.ndarray | Non
 
 
 def _said(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    line = line_of(error)
+    return f"{what} ({line})" if line else what

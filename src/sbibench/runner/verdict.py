@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import stdtrit
 
-from sbibench.core.comparison import Entry, Gap, Place, Slope, Verdict
+from sbibench.core.comparison import Gap, Place, Slope, Verdict
+from sbibench.core.entry import Entry
 from sbibench.core.finding import Finding
 from sbibench.runner import sentences
 
@@ -90,6 +91,7 @@ def verdict(entries: Sequence[Entry], found: Sequence[Slope]) -> Verdict:
         *sentences.ties(entries, places, gaps, against),
         *sentences.others(entries, places, gaps, against, {e.label: faults(e) for e in entries}),
         *([] if sound else sentences.mend(entries, places, found)),
+        *([] if against else sentences.without_densities(entries, places)),
     ]
     return Verdict(
         budget=entries[0].budget,

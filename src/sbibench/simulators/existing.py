@@ -1,6 +1,8 @@
 """Simulations that exist already, in place of a simulator."""
 
-from collections.abc import Sequence
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,10 +51,10 @@ def stored(
     where
         θ [n, d], drawn from the prior, and x [n, p]: as two arrays, or a file. NPZ has arrays
         `thetas` and `xs`. CSV and Parquet have a row for each simulation, with columns theta_1,
-        theta_2, ... and x_1, x_2, ... unless `parameters` and `data` say which. Rows whose data are
-        not finite are simulations that failed.
+        theta_2, ... and x_1, x_2, ... All of them may have others that `parameters` and `data`
+        name. Rows whose data are not finite are simulations that failed.
     parameters, data
-        Names of columns, in their order.
+        Names of columns, in their order; of NPZ those of arrays [n] or [n, k].
 
     Raises
     ------
@@ -90,20 +92,75 @@ def _read(
     kind = path.suffix.lower()
     if kind not in {".npz", ".csv", ".parquet"}:
         raise UsageError(f"stored simulations are in .npz, .csv or .parquet, not {path.name!r}")
+    if kind == ".npz":
+        return _of_arrays(path, parameters or ["thetas"], data or ["xs"])
     try:
-        if kind == ".npz":
-            with np.load(path) as file:
-                return file["thetas"], file["xs"]
         table = (
             pl.read_csv(path, null_values=["NA", "NaN", "nan"])
             if kind == ".csv"
             else pl.read_parquet(path)
         )
-    except KeyError as error:
-        raise UsageError(f"{path} has no array 'thetas' or none 'xs'") from error
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        raise UsageError(f"{path} can't be read: {error}") from error
+        raise UsageError(f"{path} can't be read: {_first_line(error)}") from error
+    table = table.rename(str.strip)
+    if kind == ".csv":
+        _check_header(path, table.columns)
     return _picked(path, table, "theta", parameters), _picked(path, table, "x", data)
+
+
+def _of_arrays(path: Path, parameters: Sequence[str], data: Sequence[str]) -> tuple[Any, Any]:
+    """Return θ and x of the arrays of an NPZ file."""
+    try:
+        with zipfile.ZipFile(path):  # numpy takes other files, too, for what they are not
+            pass
+        with np.load(path) as file:
+            arrays = {name: np.atleast_1d(file[name]) for name in file}
+    except zipfile.BadZipFile as error:
+        raise UsageError(
+            f"{path} is no NPZ file, or a damaged one; np.savez(path, thetas=..., xs=...) makes one"
+        ) from error
+    except (OSError, ValueError, EOFError, zlib.error) as error:
+        raise UsageError(f"{path} can't be read: {_first_line(error)}") from error
+    missing = [name for name in (*parameters, *data) if name not in arrays]
+    if missing:
+        found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "none"
+        raise UsageError(
+            f"{path} has no array {missing[0]!r}; its arrays are: {found}. Wanted are 'thetas' "
+            "[n, d] and 'xs' [n, p], or say which are parameters=[...] and data=[...]"
+        )
+    return _together(path, arrays, parameters), _together(path, arrays, data)
+
+
+def _together(path: Path, arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> np.ndarray:
+    """Return the arrays of these names side by side."""
+    if len(names) == 1:
+        return arrays[names[0]]
+    try:
+        return np.column_stack([arrays[name] for name in names])
+    except ValueError as error:
+        raise UsageError(f"{path}: arrays {', '.join(names)} differ in length") from error
+
+
+def _first_line(error: BaseException) -> str:
+    """Return what an error says, without the advice on how to call its library."""
+    return str(error).partition("\n")[0]
+
+
+def _check_header(path: Path, columns: Sequence[str]) -> None:
+    """Raise `UsageError` if the first line of a CSV file names no columns."""
+    wanted = "begin with a line of names, as theta_1,theta_2,x_1"
+    if len(columns) == 1 and (mark := next((m for m in ";\t|" if m in columns[0]), None)):
+        raise UsageError(f"{path}: columns are separated by {mark!r}; separate them by commas")
+    if all(_is_number(name) for name in columns):
+        raise UsageError(f"{path}: the first line holds numbers, not names of columns; {wanted}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.partition("_duplicated_")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def _picked(path: Path, table: pl.DataFrame, stem: str, names: Sequence[str] | None) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sbibench.core.errors import UsageError
+from sbibench.core.errors import NoneSucceededError, UsageError
 from sbibench.core.fingerprint import fingerprint
 from sbibench.simulators.kept import Ended, Kept, key_of, opened
 from sbibench.simulators.rows import seeds
@@ -75,7 +75,7 @@ class Parallel:
 
         Raises
         ------
-        UsageError
+        NoneSucceededError
             If all of them fail, and none has ever succeeded.
         """
         given = list(zip(seeds(rng, len(thetas)), np.asarray(thetas, np.float64), strict=True))
@@ -101,7 +101,7 @@ class Parallel:
         self._report(failed, len(given))
         if sent < len(given):
             reason, _ = failed.most_common(1)[0]
-            raise UsageError(f"all {len(given)} simulations failed: {reason}")
+            raise NoneSucceededError(f"all {len(given)} simulations failed: {reason}")
 
     def _row(self, ended: Ended, p: int) -> np.ndarray:
         if ended.x is not None and len(ended.x) != p:

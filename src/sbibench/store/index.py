@@ -15,7 +15,7 @@ import polars as pl
 
 from sbibench.core.errors import UsageError
 from sbibench.core.files import write_whole
-from sbibench.store.results import Results
+from sbibench.store.results import NAME, Results
 from sbibench.store.table import COLUMNS, ORDER, table
 
 _FILE = {"id": pl.String, "file.time": pl.Int64, "file.size": pl.Int64}
@@ -37,6 +37,11 @@ def everything(results: Results) -> tuple[pl.DataFrame, list[Path]]:
         with contextlib.suppress(OSError):  # it is needed by nobody
             write_whole(results.path / "index.parquet", known.write_parquet)
     return _tidy(known), damaged
+
+
+def strangers(results: Results) -> list[Path]:
+    """Return the files beside the records that are none by their names, as copies of some."""
+    return [path for path in sorted(results.records.glob("[!.]*")) if not NAME.fullmatch(path.name)]
 
 
 def read(path: Path | str) -> pl.DataFrame:
@@ -66,7 +71,7 @@ def _present(folder: Path) -> pl.DataFrame:
     found = []
     with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.endswith(".json") and not entry.name.startswith("."):
+            if NAME.fullmatch(entry.name):
                 with contextlib.suppress(FileNotFoundError):  # gone in the meantime
                     s = entry.stat()
                     found.append((entry.name.removesuffix(".json"), s.st_mtime_ns, s.st_size))

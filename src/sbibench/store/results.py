@@ -3,10 +3,13 @@
     results/records/ID.json     what came of the run
     results/samples/ID.npz      its samples, float32 [n, d]
 
+ID is the hash of what was run; files of other names are nobody's.
+
 A file is written under a temporary name, flushed to disk and renamed. The samples come first, so a
 record is never without them. Two stores are merged by copying one into the other.
 """
 
+import re
 import tempfile
 import time
 import zipfile
@@ -24,6 +27,9 @@ from sbibench.core.run import RunRecord
 
 _ABANDONED = 3600.0
 """Seconds after which a half-written file is nobody's any more."""
+
+NAME = re.compile(r"[0-9a-f]{16}\.json")
+"""Names of the files of records. What people copied beside them, as `ID (1).json`, is none."""
 
 _DECODER = msgspec.json.Decoder(RunRecord)
 
@@ -50,7 +56,8 @@ class Results:
     def _record(self, run_id: str) -> Path:
         return self.records / f"{run_id}.json"
 
-    def _samples(self, run_id: str) -> Path:
+    def samples_path(self, run_id: str) -> Path:
+        """Return the file of the samples of a run."""
         return self.path / "samples" / f"{run_id}.npz"
 
     def prepare(self) -> None:
@@ -89,7 +96,7 @@ class Results:
             If they can't be written. No file is torn then, and a run without a record has no
             samples; what was kept of it before may have lost them.
         """
-        path = self._samples(record.spec.id)
+        path = self.samples_path(record.spec.id)
         try:
             with _told(path):
                 if samples is None:
@@ -126,19 +133,19 @@ class Results:
     def samples(self, run_id: str) -> np.ndarray | None:
         """Return the samples [n, d] of a run, or None where there are none or they are damaged."""
         try:
-            with self._samples(run_id).open("rb") as file, np.load(file) as arrays:
+            with self.samples_path(run_id).open("rb") as file, np.load(file) as arrays:
                 return np.asarray(arrays["samples"])
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
 
     def has_samples(self, run_id: str) -> bool:
         """Return whether there is a file of samples that was not cut short."""
-        return zipfile.is_zipfile(self._samples(run_id))
+        return zipfile.is_zipfile(self.samples_path(run_id))
 
     def __iter__(self) -> Iterator[RunRecord]:
         """Iterate over all records that can be read."""
-        for path in sorted(self.records.glob("[!.]*.json")):
-            record = self.read(path.stem)
+        for path in sorted(self.records.glob("*.json")):
+            record = self.read(path.stem) if NAME.fullmatch(path.name) else None
             if record is not None:
                 yield record
 
