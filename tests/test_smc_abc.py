@@ -119,6 +119,15 @@ def test_the_budget_is_used_and_epsilon_never_rises(toy_task, key, populations, 
         assert posterior.info["epsilon"] == new.distances.max() <= last.distances.max()
 
 
+def test_the_kde_weighs_particles_when_asked_to(toy_task, key, populations):
+    plain, weighted = (
+        SMCABC(kde_weighted=w).fit(key, toy_task.problem(1, 1000))._particles for w in (False, True)
+    )
+    np.testing.assert_array_equal(plain.thetas, weighted.thetas)
+    np.testing.assert_array_equal(weighted.kde.weights, np.exp(populations[-1][-1].log_weights))
+    assert plain.kde.weights is None
+
+
 def test_an_incomplete_population_is_filled_up_and_weighted_alike(toy_task, key, populations):
     SMCABC().fit(key, toy_task.problem(1, 130))
     last, kernel, epsilon, new = populations[-1]
