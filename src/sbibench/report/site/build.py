@@ -1,5 +1,6 @@
 """From results to a folder of pages."""
 
+import functools
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -94,8 +95,14 @@ def _static(out: Path) -> None:
     for name in ("style.css", "site.js", "drawings.js"):
         text = files("sbibench.report.site").joinpath("static", name).read_text("utf-8")
         (out / "static" / name).write_text(text, "utf-8")
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    (out / "static" / "vega.js").write_text(bundle, "utf-8")
+    (out / "static" / "vega.js").write_text(_vega(), "utf-8")
+
+
+@functools.cache
+def _vega() -> str:
+    """Return the library that draws charts, with a name by which the pages reach it."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle
 
 
 def _first(description: str) -> str:
