@@ -20,8 +20,8 @@ SCALE = {"c2st": "C2ST (0.5: can't be told from the truth)", SECONDS: "seconds o
 def metric(runs: pl.DataFrame, task: str, metric: str = "c2st") -> alt.LayerChart:
     """Return a metric against the number of simulations on one task, a line per algorithm.
 
-    Bands, with one budget lines, are 95 % intervals of the mean over observations; points are
-    single observations, some of them where there are thousands.
+    Bands are 95 % intervals of the mean over observations; points are single observations, some of
+    them where there are thousands.
 
     Parameters
     ----------
@@ -68,7 +68,9 @@ def metric(runs: pl.DataFrame, task: str, metric: str = "c2st") -> alt.LayerChar
         alt.Tooltip("high:Q", title="to", format=".4~g"),
         alt.Tooltip("n:Q", title="runs"),
     ]
-    mark = base.mark_rule(strokeWidth=2) if alone else base.mark_area(opacity=0.15, clip=True)
+    mark = base.mark_area(opacity=0.15, clip=True)
+    if alone:
+        mark = base.mark_rule(strokeWidth=10, opacity=0.25, clip=True)
     low = alt.Y("low:Q", title=title, scale=domain, axis=axis)
     band = mark.encode(x, low, alt.Y2("high:Q"), colour)
     lines = base.mark_line(strokeWidth=2).encode(x, y, colour)
@@ -77,7 +79,7 @@ def metric(runs: pl.DataFrame, task: str, metric: str = "c2st") -> alt.LayerChar
     )
     single = (
         alt.Chart(points)
-        .mark_circle(size=12, opacity=0.45)
+        .mark_circle(size=30 if alone else 12, opacity=0.8 if alone else 0.45)
         .encode(
             x,
             alt.Y("value:Q", title=title, scale=domain, axis=axis),

@@ -59,8 +59,7 @@ def _metrics(runs: pl.DataFrame, task: str, known: list[str], judged: list[str])
     """Return the charts of metrics, and what runs cost; nothing where no run is done."""
     if not known:
         return [tag("h2", "Metrics"), tag("p", "No run is done.", class_="soft")]
-    interval = "Bands" if runs["budget"].n_unique() > 1 else "Lines"
-    told = f"{interval}: 95 % intervals of the mean; small points: single observations."
+    told = "Bands: 95 % intervals of the mean; small points: single observations."
     quality = [
         tag("h3", "Quality against seconds"),
         tag("div", class_="chart", data_chart=f"{task}/cost"),
