@@ -124,7 +124,7 @@ def _x(budgets: list[int]) -> alt.X:
 
 
 def heatmap(runs: pl.DataFrame, metric: str = "c2st", budget: int | None = None) -> alt.LayerChart:
-    """Return the means of a metric, tasks by algorithms, at one budget.
+    """Return the means of a metric, tasks by algorithms, at one budget, or why there is none.
 
     Parameters
     ----------
@@ -142,7 +142,8 @@ def heatmap(runs: pl.DataFrame, metric: str = "c2st", budget: int | None = None)
     """
     found = cells(runs, metric)
     at = max(found["budget"]) if budget is None else budget
-    found = found.filter((pl.col("budget") == at) & (pl.col("n") > 0))
+    every = found.filter(pl.col("budget") == at)
+    found = every.filter(pl.col("n") > 0)
     low, high = bounds(found, metric)
     found = found.with_columns(
         pl.Series("shade", [fraction(*v) for v in zip(found["mean"], low, high, strict=True)])
@@ -159,12 +160,28 @@ def heatmap(runs: pl.DataFrame, metric: str = "c2st", budget: int | None = None)
     )
     white = alt.condition("datum.shade < 0.55", alt.value("white"), alt.value("black"))
     texts = base.mark_text(fontSize=11).encode(x, y, alt.Text("text:N"), color=white)
+    reasons = alt.Chart(_missing(every)).mark_text(fontSize=10, color="#666666")
     chart: alt.LayerChart = (
-        (boxes + texts)
+        (boxes + texts + reasons.encode(x, y, alt.Text("text:N")))
         .properties(width=alt.Step(58), height=alt.Step(26), title=f"{metric}, {at:,} simulations")
         .configure_view(stroke=None)
     )
     return chart
+
+
+def _missing(found: pl.DataFrame) -> pl.DataFrame:
+    """Return the cells of a heat map that have no value, and why: task, name, text."""
+    every = found.select("task").unique().join(found.select("name").unique(), how="cross")
+    why = (
+        pl.when(pl.col("runs").is_null())
+        .then(pl.lit("not run"))
+        .when(pl.col("done") < pl.col("runs"))
+        .then(pl.lit("failed"))
+        .otherwise(pl.lit("no value"))
+    )
+    joined = every.join(found, on=["task", "name"], how="left")
+    none = joined.filter(pl.col("n").fill_null(0) == 0)
+    return none.select("task", "name", why.alias("text")).sort("task", "name")
 
 
 def cost(runs: pl.DataFrame, task: str | None = None, metric: str = "c2st") -> alt.LayerChart:
