@@ -1,15 +1,18 @@
-"""How long the site of a whole benchmark takes, and how large it is.
+"""How long the site of a whole benchmark takes, how large it is, and how soon its pages work.
 
 python benchmarks/report.py [FOLDER]
 
 2400 runs, all ten tasks, eight algorithms, three budgets, ten observations, with 10 000 samples
-each: the records are made up, the samples are those of the references with noise.
+each: the records are made up, the samples are those of the references with noise. With Chromium and
+Playwright pages are opened from disk, each in a browser that has not seen it.
 """
 
 import os
+import shutil
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +57,36 @@ def fill(store: Results) -> None:
                     store.update(record)
 
 
+def opened(site: Path) -> None:
+    """Print how long the first page and a task's take until a choice in them has its effect."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None or find_spec("playwright") is None:
+        print("pages are not opened: that needs chromium and playwright")
+        return
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - not everybody has it
+
+    pages = (
+        ("index.html", ["section:visible td a"], "section[data-metric=mmd]:visible"),
+        ("tasks/slcp.html", ["[data-pairs] svg", ".chart svg"], ".chart svg >> text=mmd >> nth=0"),
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        for path, drawn, switched in pages:
+            for width in (1280, 390):
+                tab = browser.new_context(viewport={"width": width, "height": 900}).new_page()
+                start = time.perf_counter()
+                tab.goto((site / path).as_uri(), wait_until="commit")
+                for selector in drawn:
+                    tab.wait_for_selector(selector)
+                first = time.perf_counter() - start
+                tab.select_option("[data-choice=metric]", "mmd")
+                tab.wait_for_selector(switched)
+                second = time.perf_counter() - start
+                print(f"{path}, {width} px: drawn after {first:.2f} s, other metric {second:.2f} s")
+                tab.context.close()
+        browser.close()
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Results(Path(folder) / "results")
@@ -68,6 +101,7 @@ def main() -> None:
             print(
                 f"{name}: {elapsed:.0f} s, {size / 1e6:.1f} MB, largest file {largest / 1e6:.1f} MB"
             )
+        opened(site)
 
 
 if __name__ == "__main__":

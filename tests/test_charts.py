@@ -108,6 +108,19 @@ def test_colours_get_lighter_in_even_steps_and_text_can_be_read():
     assert (shade(-1)[0], shade(2)[0]) == (CIVIDIS[0], CIVIDIS[-1])
 
 
+def test_a_heat_map_says_why_cells_have_no_value():
+    runs = table(
+        [record("A", 0.5, t) for t in "xy"]
+        + [record("B", 0.6, "x"), record("C", 0, "y", status="failed")]
+    )
+    told = [d for d in plot.heatmap(runs).to_dict()["datasets"].values() if "mean" not in d[0]]
+    assert [tuple(r.values()) for r in told[0]] == [
+        ("x", "C", "not run"),
+        ("y", "B", "not run"),
+        ("y", "C", "failed"),
+    ]
+
+
 @pytest.mark.parametrize(
     "chart",
     [

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from sbibench.core import registry
 
 ROOT = Path(__file__).parents[1]
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 KINDS = {
     "tasks": registry.TASKS,
     "algorithms": registry.ALGORITHMS,
@@ -81,6 +83,37 @@ def test_everything_registered_has_a_page(site):
             assert f'href="{name}.html"' in listed
     assert "certificates" in (site / "tasks" / "slcp.html").read_text()
     assert "--npe.flow.hidden" in (site / "algorithms" / "npe.html").read_text()
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no chromium on this machine")
+def test_pages_opened_from_disk_can_be_searched_and_fit_phones(site):
+    sync_api = pytest.importorskip("playwright.sync_api")
+    problems, requests = [], []
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda e: problems.append(str(e)))
+        page.on("request", lambda r: requests.append(r.url))
+        for size in ((390, 844), (1280, 900)):
+            page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+            for name in (
+                "index",
+                "gallery",
+                "start",
+                "reading_metrics",
+                "tasks/slcp",
+                "algorithms/npe",
+            ):
+                page.goto((site / f"{name}.html").as_uri())
+                assert page.evaluate("document.documentElement.scrollWidth") <= size[0], name
+        page.click(".md-search__input")
+        page.keyboard.type("two crescents")
+        found = page.wait_for_selector(".md-search-result__link")
+        assert found.get_attribute("href").startswith(site.as_uri())
+        browser.close()
+    assert not problems
+    assert all(url.startswith(("file:", "data:")) for url in requests)
 
 
 @pytest.fixture

@@ -56,18 +56,25 @@ def report(
     # Of a task that came as an object only its records tell; another may have its name.
     unreachable = ~pl.col("task").str.contains(":") & (pl.col("fingerprint").fill_null("") != "")
     own = set(runs.filter(unreachable)["task"])
+    compared = _comparison(results / "comparison.json")
+    names = {compared["task"]: tuple(compared["parameters"] or ())} if compared else {}
     keep_compiled_programs()
     first = build(
         directory,
         runs,
         store,
         store.samples,
-        {name: facts(name, own=(name in own)) for name in runs["task"].unique().sort()},
+        {
+            name: TaskFacts(name=name, label=name, parameter_names=names.get(name, ()))
+            if name in own
+            else facts(name)
+            for name in runs["task"].unique().sort()
+        },
         {name: _described(registry.ALGORITHMS, name) for name in runs["algorithm"].unique()},
         _published(runs),
         command,
         title,
-        _comparison(results / "comparison.json"),
+        compared,
     )
     out.print(f"open {first}", markup=False, highlight=False, soft_wrap=True)
     return 0
@@ -110,10 +117,8 @@ def _published(runs: pl.DataFrame) -> Mapping[tuple[str, str, str, int], float]:
     return found
 
 
-def facts(name: str, *, own: bool = False) -> TaskFacts:
-    """Return what is known of a task, which is little if it can't be loaded, or was `own`."""
-    if own:
-        return TaskFacts(name=name, label=name)
+def facts(name: str) -> TaskFacts:
+    """Return what is known of a task, which is little if it can't be loaded."""
     try:
         task: Task = registry.TASKS.get(name)
     except SbibenchError as error:

@@ -1,9 +1,11 @@
 """Charts of many runs: a metric against budgets, heat map, cost against quality."""
 
+import math
+
 import altair as alt
 import polars as pl
 
-from sbibench.report.cells import BOUNDED, bounds, cells, checked, named, of_task, short
+from sbibench.report.cells import BOUNDED, SECONDS, bounds, cells, checked, named, of_task, short
 from sbibench.report.intervals import intervals
 from sbibench.report.shades import CIVIDIS, fraction
 from sbibench.report.style import COLOURS
@@ -12,7 +14,7 @@ _SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down
 _MORE = ["#882255", "#332288", "#999933", "#000000"]  # Tol 2021, chosen to differ from these
 POINTS = 2000
 """Small points in a chart, at most."""
-SCALE = {"c2st": "C2ST (0.5: can't be told from the truth)"}
+SCALE = {"c2st": "C2ST (0.5: can't be told from the truth)", SECONDS: "seconds of a run"}
 
 
 def metric(runs: pl.DataFrame, task: str, metric: str = "c2st") -> alt.LayerChart:
@@ -46,11 +48,17 @@ def metric(runs: pl.DataFrame, task: str, metric: str = "c2st") -> alt.LayerChar
     )
     points = points.gather_every(1 + len(points) // POINTS)
     budgets = sorted(means["budget"].unique())
-    colour, shape = _encoded(means["name"].unique().sort().to_list())
-    x = alt.X("name:N", title=f"{budgets[0]:,} simulations") if len(budgets) == 1 else _x(budgets)
-    domain = alt.Scale(domain=[0.5, 1]) if metric in BOUNDED else alt.Scale(zero=False)
+    alone = len(budgets) == 1  # then names are below the marks
+    colour, shape = _encoded(means["name"].unique().sort().to_list(), legend=not alone)
+    x = _x(budgets)
+    if alone:
+        x = alt.X("name:N", title=f"{budgets[0]:,} simulations", axis=alt.Axis(labelAngle=-40))
+    if metric == SECONDS:
+        # An interval may reach below 0, where a logarithmic scale has nothing.
+        means = means.with_columns(pl.col("low").clip(min(points["value"])))
+    domain, axis = _y(metric, points["value"])
     title = SCALE.get(metric, metric)
-    y = alt.Y("mean:Q", title=title, scale=domain)
+    y = alt.Y("mean:Q", title=title, scale=domain, axis=axis)
     base = alt.Chart(means)
     told = [
         alt.Tooltip("name:N", title="algorithm"),
@@ -60,19 +68,21 @@ def metric(runs: pl.DataFrame, task: str, metric: str = "c2st") -> alt.LayerChar
         alt.Tooltip("high:Q", title="to", format=".4~g"),
         alt.Tooltip("n:Q", title="runs"),
     ]
-    band = base.mark_area(opacity=0.15, clip=True).encode(
-        x, alt.Y("low:Q", title=title, scale=domain), alt.Y2("high:Q"), colour
-    )
+    mark = base.mark_area(opacity=0.15, clip=True)
+    if alone:
+        mark = base.mark_rule(strokeWidth=10, opacity=0.25, clip=True)
+    low = alt.Y("low:Q", title=title, scale=domain, axis=axis)
+    band = mark.encode(x, low, alt.Y2("high:Q"), colour)
     lines = base.mark_line(strokeWidth=2).encode(x, y, colour)
     marks = base.mark_point(size=60, filled=True, opacity=1).encode(
         x, y, colour, shape, tooltip=told
     )
     single = (
         alt.Chart(points)
-        .mark_circle(size=12, opacity=0.45)
+        .mark_circle(size=30 if alone else 12, opacity=0.8 if alone else 0.45)
         .encode(
             x,
-            alt.Y("value:Q", scale=domain),
+            alt.Y("value:Q", title=title, scale=domain, axis=axis),
             colour,
             tooltip=["name:N", "observation:Q", alt.Tooltip("value:Q", format=".4~g")],
         )
@@ -85,6 +95,25 @@ def metric(runs: pl.DataFrame, task: str, metric: str = "c2st") -> alt.LayerChar
     return chart
 
 
+def _y(metric: str, values: pl.Series) -> tuple[alt.Scale, alt.Axis]:
+    """Return the scale and the axis that values of a metric are drawn on."""
+    if metric in BOUNDED:
+        # What can't be told from the truth is as often below 1/2 as above.
+        return alt.Scale(domain=[min(0.5, *values), 1], nice=False), alt.Axis()
+    if metric == SECONDS:
+        return alt.Scale(type="log", padding=12, nice=False), _decades(values, grid=True)
+    return alt.Scale(zero=False), alt.Axis()
+
+
+def _decades(values: pl.Series, *, grid: bool) -> alt.Axis:
+    """Return an axis with ticks at powers of ten, and at three times these where they are few."""
+    low, high = (math.log10(v) for v in (min(values), max(values)))
+    steps = (1, 3) if high - low < 3 else (1,)
+    powers = range(math.floor(low) - 1, math.ceil(high) + 1)
+    ticks = [s * 10.0**p for p in powers for s in steps]
+    return alt.Axis(values=ticks, format="~s" if high > 3 else "~g", grid=grid)
+
+
 def _x(budgets: list[int]) -> alt.X:
     return alt.X(
         "budget:Q",
@@ -95,7 +124,7 @@ def _x(budgets: list[int]) -> alt.X:
 
 
 def heatmap(runs: pl.DataFrame, metric: str = "c2st", budget: int | None = None) -> alt.LayerChart:
-    """Return the means of a metric, tasks by algorithms, at one budget.
+    """Return the means of a metric, tasks by algorithms, at one budget, or why there is none.
 
     Parameters
     ----------
@@ -113,7 +142,8 @@ def heatmap(runs: pl.DataFrame, metric: str = "c2st", budget: int | None = None)
     """
     found = cells(runs, metric)
     at = max(found["budget"]) if budget is None else budget
-    found = found.filter((pl.col("budget") == at) & (pl.col("n") > 0))
+    every = found.filter(pl.col("budget") == at)
+    found = every.filter(pl.col("n") > 0)
     low, high = bounds(found, metric)
     found = found.with_columns(
         pl.Series("shade", [fraction(*v) for v in zip(found["mean"], low, high, strict=True)])
@@ -130,12 +160,28 @@ def heatmap(runs: pl.DataFrame, metric: str = "c2st", budget: int | None = None)
     )
     white = alt.condition("datum.shade < 0.55", alt.value("white"), alt.value("black"))
     texts = base.mark_text(fontSize=11).encode(x, y, alt.Text("text:N"), color=white)
+    reasons = alt.Chart(_missing(every)).mark_text(fontSize=10, color="#666666")
     chart: alt.LayerChart = (
-        (boxes + texts)
+        (boxes + texts + reasons.encode(x, y, alt.Text("text:N")))
         .properties(width=alt.Step(58), height=alt.Step(26), title=f"{metric}, {at:,} simulations")
         .configure_view(stroke=None)
     )
     return chart
+
+
+def _missing(found: pl.DataFrame) -> pl.DataFrame:
+    """Return the cells of a heat map that have no value, and why: task, name, text."""
+    every = found.select("task").unique().join(found.select("name").unique(), how="cross")
+    why = (
+        pl.when(pl.col("runs").is_null())
+        .then(pl.lit("not run"))
+        .when(pl.col("done") < pl.col("runs"))
+        .then(pl.lit("failed"))
+        .otherwise(pl.lit("no value"))
+    )
+    joined = every.join(found, on=["task", "name"], how="left")
+    none = joined.filter(pl.col("n").fill_null(0) == 0)
+    return none.select("task", "name", why.alias("text")).sort("task", "name")
 
 
 def cost(runs: pl.DataFrame, task: str | None = None, metric: str = "c2st") -> alt.LayerChart:
@@ -165,9 +211,12 @@ def cost(runs: pl.DataFrame, task: str | None = None, metric: str = "c2st") -> a
         pl.col("mean", "seconds").mean(), pl.len().alias("tasks")
     )
     colour, shape = _encoded(means["name"].unique().sort().to_list())
-    x = alt.X("seconds:Q", title="seconds of a run", scale=alt.Scale(type="log", padding=20))
-    domain = alt.Scale(domain=[0.5, 1]) if metric in BOUNDED else alt.Scale(zero=False)
-    y = alt.Y("mean:Q", title=SCALE.get(metric, metric), scale=domain)
+    means = means.with_columns(pl.col("seconds").clip(1e-3))
+    scale = alt.Scale(type="log", padding=20, nice=False)
+    times = _decades(means["seconds"], grid=False)
+    x = alt.X("seconds:Q", title=SCALE[SECONDS], scale=scale, axis=times)
+    domain, axis = _y(metric, means["mean"])
+    y = alt.Y("mean:Q", title=SCALE.get(metric, metric), scale=domain, axis=axis)
     told = [
         alt.Tooltip("name:N", title="algorithm"),
         alt.Tooltip("budget:Q", title="simulations", format=","),
@@ -175,7 +224,8 @@ def cost(runs: pl.DataFrame, task: str | None = None, metric: str = "c2st") -> a
         alt.Tooltip("mean:Q", title=metric, format=".4~g"),
         alt.Tooltip("tasks:Q"),
     ]
-    size = alt.Size("budget:O", title="simulations", scale=alt.Scale(range=[40, 200]))
+    sizes = alt.Legend(title="simulations", labelExpr="format(datum.value, ',')")
+    size = alt.Size("budget:O", scale=alt.Scale(range=[40, 200]), legend=sizes)
     base = alt.Chart(means)
     lines = base.mark_line(strokeWidth=1.5).encode(x, y, colour, order="budget:Q")
     marks = base.mark_point(filled=True, opacity=1).encode(x, y, colour, shape, size, tooltip=told)
@@ -189,10 +239,10 @@ def cost(runs: pl.DataFrame, task: str | None = None, metric: str = "c2st") -> a
     return chart
 
 
-def _encoded(names: list[str]) -> tuple[alt.Color, alt.Shape]:
+def _encoded(names: list[str], *, legend: bool = True) -> tuple[alt.Color, alt.Shape]:
     colours = [*COLOURS, *_MORE]
-    legend = alt.Legend(title=None, orient="right", symbolOpacity=1)
+    told = alt.Legend(title=None, orient="right", symbolOpacity=1) if legend else None
     scale = alt.Scale(domain=names, range=(colours * len(names))[: len(names)])
     shapes = alt.Scale(domain=names, range=(_SHAPES * len(names))[: len(names)])
-    colour = alt.Color("name:N", scale=scale, legend=legend)
-    return colour, alt.Shape("name:N", scale=shapes, legend=legend)
+    colour = alt.Color("name:N", scale=scale, legend=told)
+    return colour, alt.Shape("name:N", scale=shapes, legend=told)

@@ -51,10 +51,12 @@ def mean_ranks(runs: pl.DataFrame, metric: str, budget: int) -> tuple[dict[str, 
     tasks = wide["task"].to_numpy()
     groups = [ranks[tasks == task] for task in np.unique(tasks)]
     rng = np.random.default_rng(0)
-    means = np.empty((RESAMPLES, len(names)))
-    for i in range(RESAMPLES):
-        chosen = (groups[g] for g in rng.integers(len(groups), size=len(groups)))
-        means[i] = np.mean([g[rng.integers(len(g), size=len(g))].mean(0) for g in chosen], axis=0)
+    chosen = rng.multinomial(len(groups), np.full(len(groups), 1 / len(groups)), RESAMPLES)
+    means = np.zeros((RESAMPLES, len(names)))
+    for group, times in zip(groups, chosen.T, strict=True):
+        # A task that is chosen k times has k resamples of its n observations.
+        n = len(group)
+        means += rng.multinomial(n * times, np.full(n, 1 / n)) @ group / (n * len(groups))
     low, high = np.quantile(means, [0.025, 0.975], axis=0)
     mean = np.mean([g.mean(0) for g in groups], axis=0)
     found = {n: Rank(*map(float, r)) for n, *r in zip(names, mean, low, high, strict=True)}

@@ -9,7 +9,7 @@ import polars as pl
 
 from sbibench.core.settings import flat
 from sbibench.report import charts
-from sbibench.report.cells import cells, metrics, short
+from sbibench.report.cells import SECONDS, cells, metrics, short
 from sbibench.report.shades import fraction, shade
 from sbibench.report.site.data import script
 from sbibench.report.site.html import Markup, Page, fragment, link, prose, slug, table, tag
@@ -35,12 +35,12 @@ def algorithm_page(runs: pl.DataFrame, name: str, description: str) -> Page:
     content: list[object] = [tag("p", prose(description))] if description else []
     if known and ours[f"metric.{known[0]}"].count():
         metric = known[0]
-        content += [
-            tag("h2", f"{metric} by task"),
-            _strengths(runs, name, metric),
-            tag("h2", "Quality against time"),
-            tag("div", class_="chart", data_chart="cost"),
-        ]
+        content += [tag("h2", f"{metric} by task"), _strengths(runs, name, metric)]
+        if metric != SECONDS:
+            content += [
+                tag("h2", "Quality against seconds"),
+                tag("div", class_="chart", data_chart="cost", data_mark=name),
+            ]
     content += [tag("h2", "Where the time goes"), _stages(ours), tag("h2", "Settings")]
     content.append(_settings(msgspec.json.decode(ours["settings"][0])))
     content += [tag("h2", "What went wrong"), _failures(ours), tag("h2", "Runs")]
@@ -50,7 +50,7 @@ def algorithm_page(runs: pl.DataFrame, name: str, description: str) -> Page:
 
 def cost_chart(runs: pl.DataFrame, site: Path) -> None:
     """Write the data of the chart that every algorithm's page shows."""
-    known = [m for m in metrics(runs) if runs[f"metric.{m}"].count()]
+    known = [m for m in metrics(runs) if m != SECONDS and runs[f"metric.{m}"].count()]
     specs = {"cost": charts.cost(runs, metric=known[0]).to_dict()} if known else {}
     script(site / "data" / "charts" / "cost.js", "charts", "cost", specs)
 
@@ -103,7 +103,7 @@ def _stages(ours: pl.DataFrame) -> Markup:
     rows = []
     for r in means.iter_rows(named=True):
         seconds = (r[f"seconds.{s}"] for s in present)
-        values = ("–" if v is None else f"{v:.3g}" for v in seconds)
+        values = ("–" if v is None else f"{v:,.0f}" if v >= 100 else f"{v:.3g}" for v in seconds)
         rows.append([f"{r['budget']:,}", f"{r['calls']:,.0f}", *values])
     if not rows:
         return tag("p", "No run is done.", class_="soft")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from sbibench.report.cells import BOUNDED, bounds, cells, metrics, short
+from sbibench.report.cells import BOUNDED, SECONDS, bounds, cells, metrics, short
 from sbibench.report.intervals import intervals
 from sbibench.report.ranks import Rank, mean_ranks
 from sbibench.report.shades import CIVIDIS, fraction, shade
@@ -29,16 +29,16 @@ def board(runs: pl.DataFrame, published: Published, title: str, *, compared: boo
         for i, (metric, budget) in enumerate(chosen)
     ]
     done = int((runs["status"] == "done").sum())
-    how = (
-        "Choose a metric and a number of simulations; a cell leads to its task, a name to its page."
-    )
+    how = "A cell leads to its task, a name to its page."
+    if names == [SECONDS]:
+        how = f"None has a metric: the table shows what they cost. {how}"
     intro = tag(
         "p",
         f"Runs: {len(runs):,}, of {runs['label'].n_unique()} algorithms on "
         f"{runs['task'].n_unique()} tasks; ",
         tag("b", f"{done:,} done"),
         f", {len(runs) - done:,} not. ",
-        how if names else "None has a metric.",
+        how,
     )
     choice = tag(
         "form",
@@ -47,7 +47,7 @@ def board(runs: pl.DataFrame, published: Published, title: str, *, compared: boo
         class_="choice",
     )
     verdict = [tag("p", link("Which method? The verdict", "comparison.html"))] if compared else []
-    return Page("index.html", title, [*verdict, intro, *([choice] if names else []), *sections])
+    return Page("index.html", title, [*verdict, intro, choice, *sections])
 
 
 def _heatmap(runs: pl.DataFrame, metric: str, budget: int, published: Published) -> Markup:
@@ -58,7 +58,10 @@ def _heatmap(runs: pl.DataFrame, metric: str, budget: int, published: Published)
     ranks, blocks = mean_ranks(runs, metric, budget)
     rest = [n for n in found["name"].unique().sort() if n not in ranks]
     names = [*ranks, *rest]
-    low, high = bounds(found, metric)
+    # Costs differ by powers of ten.
+    scaled = found.with_columns(pl.col("mean").log()) if metric == SECONDS else found
+    found = found.with_columns(scaled["mean"].alias("at"))
+    low, high = bounds(scaled, metric)
     shown = {
         (r["task"], r["name"]): r | {"low_end": a, "high_end": b}
         for r, a, b in zip(found.iter_rows(named=True), low, high, strict=True)
@@ -81,7 +84,7 @@ def _heatmap(runs: pl.DataFrame, metric: str, budget: int, published: Published)
 
 
 def _rank(rank: Rank) -> Markup:
-    interval = tag("small", f"{rank.low:.1f} to {rank.high:.1f}")
+    interval = tag("small", f"{rank.low:.1f}–{rank.high:.1f}")
     return tag("td", f"{rank.mean:.1f}", interval, class_="rank")
 
 
@@ -97,7 +100,7 @@ def _cell(
     if not cell["n"]:
         why = told if failed else tag("small", "no value")
         return tag("td", link("–", to), why, below, class_="missing")
-    colour, ink = shade(fraction(cell["mean"], cell["low_end"], cell["high_end"]))
+    colour, ink = shade(fraction(cell["at"], cell["low_end"], cell["high_end"]))
     hint = f"{name} on {task}: {cell['mean']:.4g}, mean over {int(cell['n'])} observations"
     if cell["low"] is not None:
         hint += f", 95 % interval {cell['low']:.4g} to {cell['high']:.4g}"
@@ -114,9 +117,13 @@ def _cell(
 
 
 def _legend(metric: str, blocks: int, has_published: bool) -> Markup:  # noqa: FBT001
-    good, bad = ("0.5", "1") if metric in BOUNDED else ("best of the task", "worst of the task")
+    good, bad = "0.5 (good)", "1 (bad)"
+    if metric not in BOUNDED:
+        good, bad = "best of the task", "worst of the task"
     bar = tag("span", class_="bar", style=f"background:linear-gradient(90deg,{','.join(CIVIDIS)})")
     told = ["Means over observations. "]
+    if metric == SECONDS:
+        told = ["Seconds of simulating, fitting and sampling, means over observations. "]
     if blocks:
         told.append(
             f"Mean rank: 1 is best, over the {blocks} observations that every algorithm was run "

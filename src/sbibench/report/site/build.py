@@ -1,6 +1,8 @@
 """From results to a folder of pages."""
 
+import functools
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -12,13 +14,13 @@ import vl_convert
 
 from sbibench.core.errors import UsageError
 from sbibench.core.run import RunRecord
-from sbibench.report.cells import named
+from sbibench.report.cells import named, timed
 from sbibench.report.site.algorithm_page import algorithm_page, cost_chart
 from sbibench.report.site.board import Published, board
 from sbibench.report.site.comparison_page import comparison_page
 from sbibench.report.site.data import script
 from sbibench.report.site.facts import TaskFacts
-from sbibench.report.site.html import Page, link, slug, table, tag
+from sbibench.report.site.html import Page, link, prose, slug, table, tag
 from sbibench.report.site.posteriors import Samples, posteriors, spread
 from sbibench.report.site.task_page import task_page
 
@@ -58,7 +60,7 @@ def build(
         What `sb.compare` found, as plain values: it becomes a page that the first one leads to.
     """
     _static(out)
-    runs = named(runs)
+    runs = timed(named(runs))
     cost_chart(runs, out)
     pages = [board(runs, published, title, compared=comparison is not None)]
     if comparison is not None:
@@ -71,13 +73,15 @@ def build(
     names = runs.select("name", "algorithm").unique().sort("name").iter_rows()
     told = {name: algorithms.get(algorithm, "") for name, algorithm in names}
     pages += [algorithm_page(runs, name, text) for name, text in told.items()]
-    pages += [_list("Tasks", "tasks", {t: f.label for t, f in tasks.items()}), _algorithms(told)]
+    about = {task: f"{f.label}. {_first(f.description)}" for task, f in tasks.items()}
+    pages += [_list("Tasks", "tasks", about, runs["task"])]
+    pages += [_list("Algorithms", "algorithms", told, runs["name"])]
     pages.append(Page("run.html", "Run", [tag("div", data_run=True)]))
     for page in pages:
         path = out / page.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page.html(title), "utf-8")
-    _records(out, records, commands)
+    _records(out, records, commands, dict(runs.select("id", "name").iter_rows()))
     return out / "index.html"
 
 
@@ -88,26 +92,52 @@ def _static(out: Path) -> None:
         shutil.rmtree(out / folder, ignore_errors=True)
     (out / "static").mkdir(parents=True)
     (out / _MARK).touch()
-    for name in ("style.css", "site.js"):
+    for name in ("style.css", "site.js", "drawings.js"):
         text = files("sbibench.report.site").joinpath("static", name).read_text("utf-8")
         (out / "static" / name).write_text(text, "utf-8")
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    (out / "static" / "vega.js").write_text(bundle, "utf-8")
+    (out / "static" / "vega.js").write_text(_vega(), "utf-8")
 
 
-def _list(title: str, folder: str, entries: Mapping[str, str]) -> Page:
-    rows = [[link(n, f"{folder}/{slug(n)}.html"), text] for n, text in sorted(entries.items())]
-    return Page(f"{folder}.html", title, [table(["name", ""], rows)])
+@functools.cache
+def _vega() -> str:
+    """Return the library that draws charts, with a name by which the pages reach it."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle
 
 
-def _algorithms(told: Mapping[str, str]) -> Page:
-    return _list("Algorithms", "algorithms", told)
+def _first(description: str) -> str:
+    """Return what a docstring says first, without the name that it begins with."""
+    line = description.strip().split("\n\n")[0]
+    said = line.split(": ", 1)[-1]
+    return said[:1].upper() + said[1:]
 
 
-def _records(out: Path, records: Iterable[RunRecord], commands: Callable[[RunRecord], str]) -> None:
+def _list(title: str, folder: str, entries: Mapping[str, str], of_runs: pl.Series) -> Page:
+    """Return a page that lists what there are pages of; `of_runs` is what each run is of."""
+    runs = Counter(of_runs)
+    rows = [
+        [link(name, f"{folder}/{slug(name)}.html"), prose(text), f"{runs[name]:,}"]
+        for name, text in sorted(entries.items())
+    ]
+    return Page(f"{folder}.html", title, [table(["name", "what it is", "runs"], rows)])
+
+
+def _records(
+    out: Path,
+    records: Iterable[RunRecord],
+    commands: Callable[[RunRecord], str],
+    names: Mapping[str, str],
+) -> None:
     by_task: dict[str, dict[str, Any]] = {}
     for record in records:
-        told = {"command": commands(record), "record": msgspec.to_builtins(record)}
+        name = names.get(record.spec.id, "")
+        page = f"algorithms/{slug(name)}.html" if name else ""
+        told = {
+            "command": commands(record),
+            "name": name,
+            "page": page,
+            "record": msgspec.to_builtins(record),
+        }
         by_task.setdefault(record.spec.task, {})[record.spec.id] = told
     for task, found in by_task.items():
         script(out / "data" / "runs" / f"{slug(task)}.js", "runs", task, found)

@@ -100,8 +100,13 @@ def _levels(at: np.ndarray, density: np.ndarray) -> list[str]:
 
 
 def _path(points: np.ndarray) -> str:
-    """Return an SVG path of whole units through points [n, 2]: the first, and steps from there."""
+    """Return an SVG path of whole units through points [n, 2]: the first, and steps from there.
+
+    It is empty if all of them are one point: what has no steps is no path.
+    """
     whole = np.rint(points).astype(int)
     steps = np.diff(whole, axis=0)
     moved = steps[(steps != 0).any(1)].tolist()
+    if not moved:
+        return ""
     return f"M{whole[0, 0]},{whole[0, 1]}l" + " ".join(f"{x},{y}" for x, y in moved)

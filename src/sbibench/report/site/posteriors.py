@@ -30,7 +30,7 @@ Map = Callable[..., Iterable[Any]]
 
 
 class Kept(NamedTuple):
-    """What is kept of a set of samples: its outlines, and some of its rows."""
+    """What is kept of a set of samples: its outlines, and some of its rows [n, d]."""
 
     outlines: dict[str, Any]
     some: np.ndarray
@@ -115,9 +115,12 @@ def _said(facts: TaskFacts, observation: int, drawn: Drawn, keys: dict[str, str]
     """Return what the page gets of one observation; runs are found by "name|budget"."""
     truth, x = facts.truth(observation), facts.observed(observation)
     runs = {keys[i]: kept for i, kept in drawn.runs.items()}
+    d = next(iter(runs.values())).some.shape[1]
+    # Of a task that can't be loaded only the samples tell how many parameters it has.
+    names = facts.parameter_names or tuple(f"theta_{i + 1}" for i in range(d))
     said: dict[str, Any] = {
-        "names": facts.parameter_names[:SHOWN],
-        "left_out": max(0, len(facts.parameter_names) - SHOWN),
+        "names": names[:SHOWN],
+        "left_out": max(0, d - SHOWN),
         "low": _rounded(drawn.square.low),
         "high": _rounded(drawn.square.high),
         "truth": None if truth is None else _rounded(drawn.square.place(truth)),

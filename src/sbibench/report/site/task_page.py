@@ -1,11 +1,13 @@
-"""The page of a task: the model, its reference, metrics against budgets, posteriors, runs."""
+"""The page of a task: the model, its reference, metrics and costs by budget, posteriors, runs."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from sbibench.core.words import duration
 from sbibench.report import charts
-from sbibench.report.cells import metrics, named, short
+from sbibench.report.cells import SECONDS, cells, metrics, named, short
 from sbibench.report.site.data import script
 from sbibench.report.site.facts import TaskFacts
 from sbibench.report.site.html import Markup, Page, fragment, link, prose, select, slug, table, tag
@@ -29,34 +31,70 @@ def task_page(runs: pl.DataFrame, facts: TaskFacts, drawn: bool, site: Path) -> 
     known = [m for m in metrics(runs) if runs[f"metric.{m}"].count()]
     specs = {m: charts.metric(runs, facts.name, m).to_dict() for m in known}
     script(site / "data" / "charts" / f"{here}.js", "charts", facts.name, specs)
+    judged = [m for m in known if m != SECONDS]
+    against = {m: charts.cost(runs, facts.name, m).to_dict() for m in judged}
+    script(site / "data" / "charts" / f"{here}-cost.js", "charts", f"{facts.name}/cost", against)
     model = [tag("p", prose(p)) for p in facts.description.split("\n\n") if p.strip()]
     if facts.citation and "Source:" not in facts.description:
         model.append(tag("p", f"Source: {facts.citation}.", class_="soft"))
     content: list[object] = [
         *model,
-        tag(
-            "dl",
-            *_fact("parameters", _listed(facts.parameter_names)),
-            *_fact("data", _listed(facts.data_names)),
-        ),
+        _names(facts),
         tag("h2", "How sure the reference is"),
         _certificate(facts),
-        tag("h2", "Metrics against simulations"),
-        tag("form", select("Metric", "metric", known), class_="choice"),
-        tag("div", class_="chart", data_chart=facts.name),
-        tag(
-            "p",
-            "Bands: 95 % intervals of the mean; small points: single observations.",
-            class_="legend",
-        ),
+        *_metrics(runs, facts.name, known, judged),
     ]
-    scripts = ["static/vega.js", f"data/charts/{here}.js"]
+    scripts = ["static/vega.js", f"data/charts/{here}.js", f"data/charts/{here}-cost.js"]
+    content.append(tag("h2", "Posteriors"))
     if drawn:
         content += _posteriors(runs, facts)
+        scripts.append("static/drawings.js")
     else:
         content.append(tag("p", "No samples are kept with these results.", class_="soft"))
     content += [tag("h2", "Runs"), runs_table(runs, "../")]
     return Page(f"tasks/{here}.html", facts.label, content, scripts)
+
+
+def _metrics(runs: pl.DataFrame, task: str, known: list[str], judged: list[str]) -> list[Markup]:
+    """Return the charts of metrics, and what runs cost; nothing where no run is done."""
+    if not known:
+        return [tag("h2", "Metrics"), tag("p", "No run is done.", class_="soft")]
+    told = "Bands: 95 % intervals of the mean; small points: single observations."
+    quality = [
+        tag("h3", "Quality against seconds"),
+        tag("div", class_="chart", data_chart=f"{task}/cost"),
+    ]
+    return [
+        tag("h2", "Metrics against simulations" if judged else "Seconds against simulations"),
+        tag("form", select("Metric", "metric", known), class_="choice"),
+        tag("div", class_="chart", data_chart=task),
+        tag("p", told, class_="legend"),
+        *(quality if judged else []),
+        tag("h3", "What a run takes"),
+        _seconds(runs),
+    ]
+
+
+def _seconds(runs: pl.DataFrame) -> Markup:
+    """Return the mean time of a run, or why there is none: algorithms by budgets."""
+    found = cells(runs, SECONDS)
+    budgets = sorted(found["budget"].unique())
+    known = {(r["name"], r["budget"]): r for r in found.iter_rows(named=True)}
+    rows = []
+    for name in found["name"].unique().sort():
+        first = tag("th", link(name, f"../algorithms/{slug(name)}.html"))
+        rows.append([first, *(_time(known.get((name, budget))) for budget in budgets)])
+    told = "Simulating, fitting and sampling; means over observations of runs that are done."
+    head = ["simulations", *(f"{b:,}" for b in budgets)]
+    return tag("div", table(head, rows), tag("p", told, class_="legend"))
+
+
+def _time(cell: dict[str, Any] | None) -> Markup:
+    if cell is None:
+        return tag("td", "not run", class_="soft")
+    failed = cell["runs"] - cell["done"]
+    told = tag("small", f"{failed} of {cell['runs']} failed", class_="failed") if failed else ""
+    return tag("td", duration(cell["mean"]) if cell["n"] else "–", " ", told)
 
 
 def _posteriors(runs: pl.DataFrame, facts: TaskFacts) -> list[Markup]:
@@ -65,7 +103,6 @@ def _posteriors(runs: pl.DataFrame, facts: TaskFacts) -> list[Markup]:
     budgets = [f"{b:,}" for b in sorted(runs["budget"].unique(), reverse=True)]
     observations = runs["observation"].unique().sort()
     return [
-        tag("h2", "Posteriors"),
         tag(
             "form",
             select("Algorithm", "algorithm", names),
@@ -74,19 +111,21 @@ def _posteriors(runs: pl.DataFrame, facts: TaskFacts) -> list[Markup]:
             class_="choice",
         ),
         tag("div", class_="pairs", data_pairs=facts.name, data_folder=slug(facts.name)),
-        tag(
-            "p",
-            "Grey: the true posterior; orange: the algorithm's. Lines hold 50 and 90 % of the "
-            "mass; dashed: the parameters that generated the observation.",
-            class_="legend",
-        ),
         tag("div", class_="pairs", data_predictive=facts.name),
     ]
 
 
+def _names(facts: TaskFacts) -> Markup:
+    if not facts.parameter_names:
+        told = "Its definition is not at hand: this page shows what its runs say."
+        return tag("p", told, class_="soft")
+    of_data = _fact("data", _listed(facts.data_names)) if facts.data_names else ()
+    return tag("dl", *_fact("parameters", _listed(facts.parameter_names)), *of_data)
+
+
 def _listed(names: tuple[str, ...]) -> str:
     shown = names if len(names) <= 12 else (*names[:3], "…", names[-1])
-    return f"{len(names)}: {', '.join(shown)}" if names else "not known"
+    return f"{len(names)}: {', '.join(shown)}"
 
 
 def _fact(what: str, value: str) -> tuple[Markup, Markup]:
