@@ -18,13 +18,13 @@ LABELS = {
 """What the campaign calls our algorithms with their default settings."""
 
 PAIRS = {
-    "npe": ("sbi_npe", "sbi_fmpe", "sbi_npse"),
+    "npe": ("sbi_npe", "bayesflow_npe", "sbi_fmpe", "sbi_npse"),
     "snpe_c": ("sbi_snpe",),
     "nle": ("sbi_nle",),
     "snle": ("sbi_snle",),
     "nre": ("sbi_nre",),
     "snre": ("sbi_snre",),
-    "smc_abc": ("pyabc_smc",),
+    "smc_abc": ("pyabc_smc", "elfi_bolfi"),
     "rf_abc": ("pyabcranger_rf",),
 }
 

@@ -54,3 +54,23 @@ def test_packages_that_bring_a_task_or_an_algorithm_are_among_the_versions(monke
     versions._outside.cache_clear()
     assert versions.versions("theirs")["rich"] == metadata.version("rich")
     versions._outside.cache_clear()
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_an_outside_toolbox_and_what_its_extra_asks_for_are_among_the_versions(monkeypatch, quote):
+    installed = {"sbi": "0.27.1", "torch": "2.9.0+cpu", "numpy": "2.4.6", "pyabc": "0.13.0"}
+
+    def version(name):
+        if name not in installed:
+            raise metadata.PackageNotFoundError(name)
+        return installed[name]
+
+    asked = ["numpy<3,>=2", "absent; extra == 'sbi'", "pyabc<0.14; extra == 'pyabc'"]
+    asked += [f"{name}>=0; extra == {quote}sbi{quote}" for name in ("sbi", "torch")]
+    monkeypatch.setattr(metadata, "requires", lambda name: asked)
+    monkeypatch.setattr(metadata, "version", version)
+    versions._outside.cache_clear()
+    assert versions.outside("two_moons", "sbi_npe") == {"sbi": "0.27.1", "torch": "2.9.0+cpu"}
+    assert versions.outside("npe") == {}
+    assert versions.outside("pyabc_smc") == {"pyabc": "0.13.0"}
+    versions._outside.cache_clear()

@@ -23,6 +23,8 @@ for name in "$@"; do
   fi
   echo "$name: installed in $((SECONDS - start)) s"
   "$bin/pytest" tests/test_algorithms.py -k "$chosen" --quiet || failed=1
+  own=tests/test_$toolbox.py  # what only this environment can test
+  [ ! -f "$own" ] || "$bin/pytest" "$own" --quiet || failed=1
   echo "$name: $((SECONDS - start)) s in all"
 done
 exit "$failed"

@@ -63,8 +63,8 @@ class PyabcrangerRF:
             If the time is over before all forests are there.
         """
         prior_key, simulator_key, forest_key = random.split(key, 3)
-        thetas = priors.rows(problem.prior).sample(prior_key, problem.simulator.left)
-        simulations = problem.simulator(simulator_key, thetas).accept(self.invalid)
+        simulations = problem.from_prior(prior_key, simulator_key, problem.simulator.left)
+        simulations = simulations.accept(self.invalid)
         info: Info = {"trees": self.trees}
         note_constant(info, simulations.xs)
         posterior = PyabcrangerPosterior(self, problem, simulations.thetas, simulations.xs)

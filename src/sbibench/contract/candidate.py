@@ -26,6 +26,8 @@ QUICK: dict[str, dict[str, Any]] = {
     "sbi_nre": {"classifier": "mlp"} | CHAINS,
     "sbi_snre": {"classifier": "mlp"} | CHAINS,
     "sbi_fmpe": DRAWN,
+    "elfi_bolfi": {"max_evidence": 60, "n_chains": 4, "warmup": 100},
+    "bayesflow_npe": {"depth": 2, "epochs": 50, "initial_learning_rate": 5e-3},
     "sbi_npse": TRAINED | {"max_num_epochs": 80, "max_sampling_seconds": 60},
 }
 """Settings under which a fit takes seconds, of those whose default takes minutes."""

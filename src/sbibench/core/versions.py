@@ -3,12 +3,14 @@
 import importlib.metadata
 import json
 import platform
+import re
 import subprocess
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import sbibench
+from sbibench.core import registry
 
 LIBRARIES = (
     "jax", "jaxlib", "equinox", "numpyro", "optax", "diffrax", "numpy", "scipy", "scikit-learn"
@@ -24,9 +26,15 @@ def versions(*names: str) -> dict[str, str]:
     Parameters
     ----------
     names
-        Of tasks and algorithms; where they come from another package, its version is there, too.
+        Of tasks and algorithms; where they come from another package, or need an outside toolbox,
+        its version is there, too.
     """
-    found = dict(_of_this_process())
+    return _of_this_process() | outside(*names)
+
+
+def outside(*names: str) -> dict[str, str]:
+    """Return the versions of what brings these tasks and algorithms, or is needed by them alone."""
+    found: dict[str, str] = {}
     for name in names:
         found |= _outside(name)
     return found
@@ -46,6 +54,8 @@ def _of_this_process() -> dict[str, str]:
 @cache
 def _outside(name: str) -> dict[str, str]:
     """Return the versions of the distributions that bring what is called so, if others do."""
+    if toolbox := registry.ALGORITHMS.toolbox(name):
+        return _installed(toolbox, *_extra(toolbox))
     module, colon, _ = name.partition(":")
     if colon:
         names = importlib.metadata.packages_distributions().get(module.partition(".")[0], [])
@@ -53,6 +63,24 @@ def _outside(name: str) -> dict[str, str]:
     points = importlib.metadata.entry_points(name=name)
     homes = [p.dist for p in points if p.group.startswith("sbibench.") and p.dist]
     return {home.name: home.version for home in homes}
+
+
+def _extra(name: str) -> list[str]:
+    """Return the distributions that an extra of sbibench asks for."""
+    with suppress(importlib.metadata.PackageNotFoundError):
+        asked = importlib.metadata.requires("sbibench") or []
+        found = (re.match(rf"([\w.-]+).*;.*extra == ['\"]{name}['\"]", text) for text in asked)
+        return sorted({match[1] for match in found if match})
+    return []
+
+
+def _installed(*names: str) -> dict[str, str]:
+    """Return the versions of those distributions that are installed."""
+    found = {}
+    for name in names:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
 
 
 def _commit(folder: Path) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from distributed import get_worker
 
 from sbibench.core.run import RunRecord
+from sbibench.core.versions import outside
 from sbibench.runner.limits import GIB, Limits
 from sbibench.runner.process import Ended, Wanted, borrowed
 from sbibench.runner.todo import Work, given_up, lacking
@@ -53,8 +54,8 @@ class _Progress:
         for work in list(self.left) if self.stage == "fit" else [first]:
             self.left.remove(work)
             record = given_up(
-                work, self._metrics, end.status, end.reason,
-                seconds=seconds, versions=versions, machine=machine,
+                work, self._metrics, end.status, end.reason, seconds=seconds, machine=machine,
+                versions=versions | outside(work.spec.task, work.spec.algorithm),
             )  # fmt: skip
             yield record, None
 

@@ -18,6 +18,20 @@ LONGEST = 300
 
 
 @contextlib.contextmanager
+def silent_import() -> Iterator[None]:
+    """Let a toolbox be imported: nothing is logged below errors, and logging stays as it was."""
+    root, disabled = logging.root, logging.root.manager.disable
+    handlers, level = list(root.handlers), root.level
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(disabled)
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
+@contextlib.contextmanager
 def guest(key: PRNGKeyArray, info: Info) -> Iterator[int]:
     """Let a toolbox run: all randomness comes from the key, and nothing is printed.
 
@@ -32,7 +46,11 @@ def guest(key: PRNGKeyArray, info: Info) -> Iterator[int]:
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - toolboxes draw from the global generator
     logging.disable(logging.WARNING)
-    with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(io.StringIO()):
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),  # bars of progress
+    ):
         warnings.simplefilter("always")
         try:
             yield seed
