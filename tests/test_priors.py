@@ -59,6 +59,7 @@ def test_samples_are_prefixes_of_each_other(key):
         (dist.Normal(0.0, 1.0), "event shape"),
         (dist.Normal(np.zeros(2), 1.0), r"\.to_event"),
         ("normal", "numpyro|Distribution"),
+        (dist.Dirichlet(np.ones(3)), "leave out the parameters"),
     ],
 )
 def test_what_is_no_prior_is_refused(prior, message):

@@ -29,6 +29,12 @@ def check_prior(prior: Distribution) -> None:
             f"a prior has batch shape () and event shape (d,), this one has {prior.batch_shape} "
             f"and {prior.event_shape}; call .to_event(1) on a distribution over d numbers"
         )
+    if biject_to(prior.support).inverse_shape(prior.event_shape) != prior.event_shape:
+        raise UsageError(
+            f"the support of the prior, {type(prior).__name__}, has fewer dimensions than θ has "
+            "numbers, so it has no density over them; leave out the parameters that the others "
+            "determine"
+        )
 
 
 def inside(prior: Distribution, theta: Float[Array, " d"]) -> Bool[Array, ""]:
