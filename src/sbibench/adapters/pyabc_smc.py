@@ -40,6 +40,8 @@ class PyabcSMC:
     kde
         Whether samples are drawn from a kernel density estimate, ours; if not, the particles are
         drawn by their weights.
+    kde_weighted
+        Whether the estimate weighs the particles; the published one did not.
     invalid
         What to do with simulations that are not finite: "drop" (they are infinitely far away, so
         this adds no bias) or "refuse".
@@ -49,6 +51,7 @@ class PyabcSMC:
     quantile: float = 0.5
     kernel_scale: float = 0.5
     kde: bool = True
+    kde_weighted: bool = False
     invalid: InvalidPolicy = "drop"
     amortized: ClassVar[bool] = False
 
@@ -103,7 +106,7 @@ class PyabcSMC:
         note_constant(info, np.array(model.xs))
         particles = Particles(problem.prior, priors.rows(problem.prior).single(thetas), weights)
         if self.kde:
-            particles = particles.smoothed(kde_key)
+            particles = particles.smoothed(kde_key, weighted=self.kde_weighted)
             info["bandwidth"] = particles.bandwidth
         return PyabcPosterior(particles, problem.x_obs, info)
 

@@ -48,9 +48,9 @@ class SMCABC:
         Whether samples are drawn from a kernel density estimate; if not, the particles are drawn
         by their weights.
     kde_weighted
-        Whether the estimate weighs the particles. Without, it is that of the last proposals that
-        were near enough: a bias, but in ten dimensions few particles have all the weight, and the
-        estimate of those few is worse (docs/measured.md).
+        Whether the estimate weighs the particles. The published code did not (sbibm's
+        `kde_sample_weights`): a bias, but in ten dimensions few particles have all the weight, and
+        the estimate of those few is worse (docs/measured.md).
     adjust
         Whether the last particles are corrected by a "linear" regression on their data (Beaumont
         et al. 2002).
@@ -122,9 +122,7 @@ class SMCABC:
             )
         particles = Particles(problem.prior, thetas, weights)
         if self.kde:
-            if not self.kde_weighted:
-                particles = Particles(problem.prior, thetas)
-            particles = particles.smoothed(kde_key)
+            particles = particles.smoothed(kde_key, weighted=self.kde_weighted)
             info["bandwidth"] = particles.bandwidth
         return SMCABCPosterior(particles, problem.x_obs, info)
 

@@ -24,8 +24,8 @@ class Particles:
     weights: np.ndarray | None = None
     kde: KDE | None = None
 
-    def smoothed(self, key: PRNGKeyArray) -> "Particles":
-        """Return these particles with a kernel density estimate around them.
+    def smoothed(self, key: PRNGKeyArray, *, weighted: bool = True) -> "Particles":
+        """Return these particles with a kernel density estimate around them, weighted or not.
 
         Raises
         ------
@@ -33,7 +33,7 @@ class Particles:
             If fewer than two have a weight above 0.
         """
         points = priors.rows(self.prior).from_support(self.thetas.astype(np.float64))
-        return replace(self, kde=KDE.fit(key, points, self.weights))
+        return replace(self, kde=KDE.fit(key, points, self.weights if weighted else None))
 
     @property
     def bandwidth(self) -> float:
