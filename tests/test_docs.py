@@ -134,7 +134,19 @@ def execute(page, found, place):
 
 @pytest.mark.parametrize("page", [p for p in PAGES if runnable(p, slow=False)], ids=named)
 def test_the_blocks_of_a_page_run(page, place):
+    if page.name == "sbibm.md":
+        make_checkout(place / "sbibm")
     execute(named(page), runnable(page, slow=False), place)
+
+
+def make_checkout(root):
+    """Write a checkout of sbibm with one observation, whose samples are ours."""
+    import sbibench as sb
+    from sbibm_files import write_observation
+
+    ours = sb.get_task("two_moons")
+    x, theta = ours.observation(1), ours.true_parameters(1)
+    write_observation(root, "two_moons", 1, x=x, theta=theta, samples=ours.reference_samples(1))
 
 
 @pytest.mark.slow

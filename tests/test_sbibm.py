@@ -1,6 +1,5 @@
 """Names, files of results and files of tasks of sbibm."""
 
-import bz2
 import re
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from sbibench.core.errors import UsageError
 from sbibench.report.summary import summary
 from sbibench.store.results import Results
 from sbibench.store.table import COLUMNS, table
+from sbibm_files import write, write_observation
 
 RESULTS = (
     ",task,num_simulations,num_observation,algorithm,seed,C2ST,C2ST_Z,MMD,MEDDIST,NLTP,RT,KSD,"
@@ -91,24 +91,16 @@ def test_the_page_s_code_runs(results, monkeypatch):
     assert names["algorithm"] == registry.ALGORITHMS.preset("npe", "paper")
 
 
-def write(path, header, rows):
-    text = "\n".join([header, *(",".join(repr(float(v)) for v in row) for row in rows)]) + "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(bz2.compress(text.encode()) if path.suffix == ".bz2" else text.encode())
-
-
 @pytest.fixture
 def checkout(tmp_path):
     """Return a checkout with two observations of two_moons and one of slcp, that is another."""
     for task, numbers in (("two_moons", (1, 10)), ("slcp", (2,))):
         ours = registry.TASKS.get(task)
         for i in numbers:
-            folder = tmp_path / "sbibm" / "tasks" / task / "files" / f"num_observation_{i}"
             x = ours.observation(i) + (0.25 if task == "slcp" else 0)
-            write(folder / "observation.csv", "data_1,data_2", [x])
-            write(folder / "true_parameters.csv", "parameter_1", [ours.true_parameters(i)])
             samples = np.arange(3 * ours.d).reshape(3, ours.d) / 7
-            write(folder / "reference_posterior_samples.csv.bz2", "parameter_1", samples)
+            theta = ours.true_parameters(i)
+            write_observation(tmp_path, task, i, x=x, theta=theta, samples=samples)
     (tmp_path / "sbibm" / "tasks" / "__init__.py").touch()
     return tmp_path
 
