@@ -49,13 +49,21 @@ def test_chains_follow_likelihood_times_prior_inside_the_support(key):
         np.testing.assert_allclose(samples[:, i].std(), exact.std(), rtol=0.05)
 
 
-def test_the_density_is_normalised():
-    posterior = _posterior()
-    axis = np.linspace(-1, 1, 401)[:-1] + 0.0025
+POSITIVE = dist.LogNormal(np.zeros(2), np.full(2, 0.5)).to_event(1)
+
+
+@pytest.mark.parametrize("x", [(0.3, 0.9), (0.6, 0.2)])
+@pytest.mark.parametrize(("prior", "low"), [(None, -1.0), (POSITIVE, 0.0)], ids=["box", "positive"])
+def test_the_density_is_normalised(prior, low, x):
+    """Chains move in unconstrained space: its volume counts, and counts once."""
+    posterior = _posterior(prior=prior)
+    axis = np.linspace(low, low + 2, 401)[:-1] + 0.0025
     grid = np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2)
-    total = np.exp(posterior.log_prob(grid)).sum() * 0.005**2
-    np.testing.assert_allclose(total, 1.0, atol=0.02)
-    assert posterior.log_prob(np.array([[1.5, 0.0]]))[0] == -np.inf
+    density = np.exp(posterior.log_prob(grid, x)) * 0.005**2
+    np.testing.assert_allclose(density.sum(), 1.0, atol=0.02)
+    samples = posterior.sample(jax.random.key(0), 5000, x)
+    np.testing.assert_allclose(samples.mean(0), density @ grid, atol=0.006)
+    assert posterior.log_prob(np.array([[-1.5, 0.5]]), x)[0] == -np.inf
 
 
 def test_chains_that_start_in_one_place_still_move(key):
