@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 # Outside toolboxes whose adapters are tested, each in an environment of its own under .venv; of sbi,
 # which takes longest, one algorithm. `make test-toolboxes TOOLBOXES=sbi` tests all of them.
-TOOLBOXES ?= pyabcranger pyabc sbi_npe
+TOOLBOXES ?= bayesflow elfi sbi_npe pyabc pyabcranger
 
 .PHONY: quick test test-slow test-toolboxes lint docs clean
 
@@ -24,7 +24,7 @@ test-slow: $(VENV)/done
 	$(BIN)/pytest -m slow -n 2
 
 test-toolboxes:
-	PYTHON=$(PYTHON) bash tests/toolboxes.sh $(TOOLBOXES)
+	printf '%s\n' $(TOOLBOXES) | PYTHON=$(PYTHON) xargs -P 2 -n 1 bash tests/toolbox.sh
 
 lint: $(VENV)/done
 	$(BIN)/ruff check
