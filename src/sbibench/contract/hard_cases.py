@@ -19,7 +19,7 @@ CONTRACT = Contract()
 
 def _partly_invalid(key: Any, theta: Any) -> Any:
     x = theta + 0.5 * jax.random.normal(key, theta.shape)
-    return jnp.where(theta[0] > 0.5, jnp.inf, x)
+    return jnp.where(theta[0] > 0.5, jnp.where(theta[1] > 0, jnp.nan, jnp.inf), x)
 
 
 PARTLY_INVALID = dataclasses.replace(TOY, simulate=_partly_invalid)
