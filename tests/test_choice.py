@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import time
 
 import numpy as np
 import pytest
@@ -289,6 +290,31 @@ def test_simulations_that_are_not_finite_are_counted(toy_task):
     none = dataclasses.replace(toy_task, name="none", simulate=lambda key, theta: jnp.nan * theta)
     with pytest.raises(InvalidSimulationsError, match="0 of 100 pairs"):
         sb.compare(none, ["prior"], **FEW)
+
+
+def test_predictions_are_bounded_in_time(toy_task):
+    blocks, predicting = [], []
+
+    def simulate(rng, thetas):
+        if predicting:
+            blocks.append(time.monotonic())
+            time.sleep(0.3)
+        return thetas + 0.5 * rng.normal(size=thetas.shape)
+
+    def progress(stage, done, total):
+        if stage.endswith("predictions"):
+            predicting.append(stage)
+
+    slow = sb.Task(name="slow", prior=toy_task.prior, simulate_batch=simulate, x_obs=[0.5, 0.5])
+    few = FEW | {"predictions": 30_000, "time_limit": 1.0}
+    found = sb.compare(slow, {"one": Gaussian()}, **few, progress=progress)
+    (entry,) = found.entries
+    assert entry.record.status == "done"
+    assert predicting
+    assert entry.distance is None
+    assert "the time limit was reached while simulating" in entry.distance_missing
+    assert 1 <= len(blocks) <= 5  # of 30; the limit is looked at after each
+    assert entry.checks["sbc"]
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,12 @@ from sbibench.store.table import table
 CELL = ("two_moons", "NPE", 1000)
 
 
-def record(c2st, observation, label="NPE", status="done", task="two_moons", error=None):
+def record(
+    c2st, observation, label="NPE", status="done", task="two_moons", error=None, settings=None
+):
     spec = RunSpec(
-        task=task, task_version=1, algorithm="npe", settings={}, label=label, budget=1000,
-        observation=observation, seed=0,
+        task=task, task_version=1, algorithm="npe", settings=settings or {}, label=label,
+        budget=1000, observation=observation, seed=0,
     )  # fmt: skip
     metrics = {} if c2st is None else {"c2st": c2st}
     errors = {} if error is None else {"c2st": error}
@@ -130,6 +132,18 @@ def test_labels_that_differ_meet_by_algorithm():
     # One that meets by its label leaves nothing to the others.
     both = [*ours, record(0.7, 1, label="npe")]
     assert told(both, theirs(("npe", {}))) == [("NPE", "NPE", "label")]
+
+
+def test_of_several_settings_of_ours_none_is_the_one_of_theirs():
+    ours = [record(0.5, 1, label=f"npe hidden={n}", settings={"hidden": n}) for n in (20, 50)]
+    assert told(ours, theirs(("NPE", {}))) == []
+    assert told(ours[:1], theirs(("NPE", {}))) == [("npe hidden=20", "NPE", "algorithm")]
+    labels = [record(0.5, 1, label=label) for label in ("one", "two")]
+    assert told(labels, theirs(("NPE", {}))) == []
+    # By its label one of several is meant.
+    assert told([*ours, record(0.7, 1, label="npe")], theirs(("NPE", {}))) == [
+        ("NPE", "NPE", "label")
+    ]
 
 
 def test_settings_decide_where_they_are_known():

@@ -93,9 +93,25 @@ def test_a_task_that_is_gone_is_the_reason_why_there_is_no_metric():
     spec = msgspec.structs.replace(light.specs(1)[0], task="nowhere_at_all:mine")
     known = RunRecord(spec=spec, status="done", reason="r", metrics={"mmd": 0.3, "c2st": 0.5})
     record = judge(known, light.drawn(spec), ["c2st", "ksd"])
-    assert record.metrics == {"mmd": 0.3}
+    assert record.metrics == {"mmd": 0.3, "c2st": 0.5}
     assert set(record.missing) == {"c2st", "ksd"}
     assert "no module 'nowhere_at_all' can be imported" in record.missing["c2st"]
+
+
+def test_values_that_cannot_be_computed_again_stay_and_it_is_told_why(call, store):
+    spec = light.specs(1, mmd="exit")[0]
+    known = RunRecord(
+        spec=spec, status="done", reason="r",
+        metrics={"mmd": 9.0, "mmd.also": 8.0, "x": 1.0}, errors={"mmd": 0.5},
+    )  # fmt: skip
+    store.write(known, light.drawn(spec))
+    code, _, err = call("results", "rescore", store.path, "--metrics", "mmd", "--anew")
+    record = store.read(spec.id)
+    assert (record.metrics, record.errors) == (known.metrics, known.errors)
+    assert "exit status 7" in record.missing["mmd"]
+    assert code == 1
+    (line,) = [line for line in err.splitlines() if line.startswith("no mmd of a on t")]
+    assert "exit status 7" in line
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,17 @@
 """Data that float32, in which algorithms see them, can't hold."""
 
+import warnings
+
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+import scipy.stats as st
 from jax import random
 
 import sbibench as sb
 from sbibench.core import registry
-from sbibench.core.resolution import PrecisionWarning, unresolved
+from sbibench.core.resolution import PrecisionWarning, unresolved, warn_of
 from sbibench.core.run import RunSpec
 from sbibench.runner import execute as module
 from sbibench.runner.execute import execute
@@ -31,7 +34,7 @@ def jax_shifted(key, theta):
 
 
 STORED = (
-    thetas := np.random.default_rng(0).uniform(-2, 2, (50, 2)),
+    thetas := np.random.default_rng(0).uniform(-2, 2, (100, 2)),
     shifted(np.random.default_rng(1), thetas),
 )
 
@@ -47,12 +50,45 @@ STORED = (
 )
 def test_what_float32_rounds_away_is_warned_of_with_the_mend(key, simulator):
     mine = task(**simulator)
-    problem = mine.problem(1, 50)
+    problem = mine.problem(1, 100)
     with pytest.warns(PrecisionWarning, match=r"\[0\].*1e\+07.*Subtract a constant") as warned:
-        problem.from_prior(key, key, 25)
-    problem.from_prior(key, key, 25)  # said once
+        problem.from_prior(key, key, 50)
+    problem.from_prior(key, key, 50)  # said once
     assert len(warned) == 1
     assert problem.simulator.unresolved.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("rows", "budget"), [(3, 60), (1, 10), (4, 60)])
+def test_those_who_simulate_few_rows_at_a_time_are_warned_once(key, rows, budget):
+    problem = task(simulate=jax_shifted).problem(1, budget)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        while problem.simulator.left >= rows:
+            problem.from_prior(random.fold_in(key, problem.simulator.left), key, rows)
+    assert [w.category for w in warned] == [PrecisionWarning]
+    assert problem.simulator.unresolved.tolist() == [True, False]
+
+
+def test_four_rows_do_not_decide_for_good(key):
+    rows = np.random.default_rng(3).normal(size=(60, 1))
+    xs = np.concatenate([np.full((4, 1), 0.0), 1e7 + rows])
+    pairs = sb.simulators.stored((np.linspace(-1, 1, 64)[:, None], xs))
+    problem = sb.Task(name="late", prior=st.uniform(-1, 2), simulate_batch=pairs, x_obs=[1e7])
+    problem = problem.problem(1, 64)
+    problem.simulator._order = np.arange(64)
+    for n in (4, 20, 20):
+        problem.from_prior(key, key, n)
+    assert problem.simulator.unresolved.tolist() == [True]  # warned of when that is sure
+    with pytest.warns(PrecisionWarning):
+        problem.from_prior(key, key, 20)
+    assert problem.simulator.unresolved.tolist() == [True]
+
+
+def test_the_spread_that_is_told_is_the_one_that_was_judged():
+    xs = np.where(np.arange(200) == 7, 1e12, 1e7 + NOISE)[:, None]
+    told = float((np.quantile(xs, 0.75) - np.quantile(xs, 0.25)) / 1.35)
+    with pytest.warns(PrecisionWarning, match=rf"spread {told:.2g}\)"):
+        warn_of(np.array([True]), xs)
 
 
 def test_the_record_names_the_columns(monkeypatch):

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 from rich.markup import escape
-from rich.progress import Progress
 from rich.table import Table
 
-from sbibench.cli.console import Json, err, out, print_json
+from sbibench.cli.console import Json, bars, out, print_json
 from sbibench.contract.candidate import Candidate
 from sbibench.contract.kinds import NOUNS, noun_of
 from sbibench.contract.points import Outcome, examine
@@ -46,11 +45,11 @@ def check(
     contract = NOUNS[noun]
     subject = Candidate(name, budget) if noun == "algorithm" else contract.subject(name)
     outcomes: list[Outcome] = []
-    with Progress(console=err, transient=True, disable=not err.is_terminal) as bars:
-        bar = bars.add_task("starting", total=len(contract.points))
+    with bars() as shown:
+        bar = shown.add_task("starting", total=len(contract.points))
         for outcome in examine(subject, contract.points):
             outcomes.append(outcome)
-            bars.update(bar, description=outcome.point[:40], advance=1)
+            shown.update(bar, description=outcome.point[:40], advance=1)
     broken = sum(outcome.status == "failed" for outcome in outcomes)
     if as_json:
         print_json(msgspec.to_builtins(outcomes))

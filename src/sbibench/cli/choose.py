@@ -7,10 +7,9 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.markup import escape
 from rich.padding import Padding
-from rich.progress import Progress
 from rich.text import Text
 
-from sbibench.cli.console import Json, err, out, print_json
+from sbibench.cli.console import Json, out, print_json, stages
 from sbibench.cli.single import algorithm_flags
 from sbibench.core import registry, settings
 from sbibench.core.comparison import Comparison
@@ -88,12 +87,7 @@ def choose(
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is a file; --out is a directory")
     keep_compiled_programs()
-    with Progress(console=err, transient=True, disable=not err.is_terminal) as bars:
-        bar = bars.add_task("starting", total=None)
-
-        def progress(stage: str, done: int, total: int | None) -> None:
-            bars.update(bar, description=escape(stage), completed=done, total=total)
-
+    with stages() as progress:
         compared = compare(
             task, found, budget, pairs=pairs, draws=draws, refit=refit, predictions=predictions,
             samples=samples, observation=observation, seed=seed, time_limit=time_limit,

@@ -30,7 +30,8 @@ def compare(
     """Compare results with published ones, cell by cell: same task, budget and algorithm.
 
     Cells meet by their labels (rej_abc is REJ-ABC); those that don't by algorithm and settings, or
-    by the algorithm alone, and the table says so.
+    by the algorithm alone, and the table says so. By the algorithm alone only if both sides have
+    one cell of it: of several settings none is more theirs than the others.
 
     "Better" and "worse" are differences of more than two standard errors, by the deviation of
     theirs over observations; "/sd" is the difference in such deviations, "±" the standard error of

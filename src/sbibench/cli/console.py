@@ -1,12 +1,18 @@
 """What all commands share: where they print, and options that mean the same everywhere."""
 
+import contextlib
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+
+from sbibench.core import problem
 
 out = Console(emoji=False)
 err = Console(stderr=True, emoji=False)
@@ -20,3 +26,24 @@ Directory = Annotated[Path, Parameter(name="--out", help="The directory of the r
 def print_json(rows: Any) -> None:
     """Print rows as JSON, whatever the width of the terminal."""
     sys.stdout.write(json.dumps(rows, indent=1, default=str) + "\n")
+
+
+def bars(*, transient: bool = True) -> Progress:
+    """Return bars of progress, to be entered; there are none where stderr is no terminal.
+
+    They stay on stderr as it is now: outside toolboxes that work in this process replace it.
+    """
+    console = Console(file=sys.stderr, emoji=False)
+    return Progress(console=console, transient=transient, disable=not console.is_terminal)
+
+
+@contextlib.contextmanager
+def stages() -> Iterator[problem.Progress]:
+    """Show what is being done while it takes time: yield (stage, done, total) -> None."""
+    with bars() as shown:
+        bar = shown.add_task("starting", total=None)
+
+        def report(stage: str, done: int, total: int | None) -> None:
+            shown.update(bar, description=escape(stage), completed=done, total=total)
+
+        yield report

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import jax
 from cyclopts import Parameter
 from rich.markup import escape
-from rich.progress import Progress
 from rich.table import Table
 
-from sbibench.cli.console import Json, err, out, print_json
+from sbibench.cli.console import Json, out, print_json, stages
 from sbibench.cli.single import algorithm_flags
 from sbibench.core import registry, settings
 from sbibench.core.calibration import Pairs
@@ -97,12 +96,7 @@ def diagnose(
         what = _saved(posterior, tokens, budget, preset)
     keep_compiled_programs()
     pair_key, check_key = jax.random.split(jax.random.key(seed))
-    with Progress(console=err, transient=True, disable=not err.is_terminal) as bars:
-        bar = bars.add_task("starting", total=None)
-
-        def progress(stage: str, done: int, total: int | None) -> None:
-            bars.update(bar, description=stage, completed=done, total=total)
-
+    with stages() as progress:
         common: dict[str, Any] = {
             "observation": observation,
             "densities": densities,

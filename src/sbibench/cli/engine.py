@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from cyclopts import Parameter
 from distributed import Client
-from rich.progress import Progress
 
-from sbibench.cli.console import err
+from sbibench.cli.console import bars
 from sbibench.core.cores import cores
 from sbibench.core.errors import UsageError
 from sbibench.core.run import RunRecord
@@ -70,16 +69,16 @@ def carry_out(
     results.prepare()
 
     def note(text: str) -> None:
-        bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        shown.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     with (
         where.cluster(len(groups(todo))) as client,
-        Progress(console=err, disable=not err.is_terminal) as bars,
+        bars(transient=False) as shown,
     ):
-        bar = bars.add_task("runs", total=known + len(todo), completed=known)
+        bar = shown.add_task("runs", total=known + len(todo), completed=known)
 
         def report(record: RunRecord) -> None:
-            bars.advance(bar)
+            shown.advance(bar)
             values = ", ".join(f"{k} {v:.3f}" for k, v in record.metrics.items())
             note(f"{record.status}: {record.spec}: {values or record.reason}")
 

@@ -1,18 +1,16 @@
 """`sbibench reference`: make reference samples with certificates, or verify those that exist."""
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 from cyclopts import Parameter
 from rich.markup import escape
-from rich.progress import Progress
 from rich.table import Table
 
-from sbibench.cli.console import Json, err, out, print_json
-from sbibench.core import problem, references, registry
+from sbibench.cli.console import Json, err, out, print_json, stages
+from sbibench.core import references, registry
 from sbibench.core.compilation import keep_compiled_programs
 from sbibench.core.errors import NoReferenceError, SamplingError, UsageError
 from sbibench.core.references import Certificate
@@ -66,7 +64,7 @@ def reference(
             "without --verify to make it"
         )
     done: list[Certificate] = []
-    with _bar() as progress:
+    with stages() as progress:
         known = None if calibrate else library.calibrated(model, (*homes, references.SHIPPED))
         calibration = known or certify.calibration(
             model, certify.SEED if seed is None else seed, progress
@@ -130,15 +128,3 @@ def _print(made: Certificate, before: Certificate | None) -> None:
         mark = "[green]passed[/]" if check.passed else "[bold red]FAILED[/]"
         table.add_row(escape(check.name), f"{check.value:.6g}", escape(check.wanted), mark)
     out.print(table)
-
-
-@contextlib.contextmanager
-def _bar() -> Iterator[problem.Progress]:
-    """Show what is being done while it takes time."""
-    with Progress(console=err, transient=True) as bars:
-        bar = bars.add_task("starting", total=None)
-
-        def report(stage: str, done: int, total: int | None) -> None:
-            bars.update(bar, description=stage, completed=done, total=total)
-
-        yield report

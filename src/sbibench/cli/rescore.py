@@ -37,7 +37,7 @@ def results_rescore(
     metrics
         What to compute.
     anew
-        Compute them where there is a value, too.
+        Compute them where there is a value, too; it stays where no other can be computed.
     hard_limit
         Seconds after which the process of a metric is killed.
     """
@@ -60,7 +60,9 @@ def _say_missing(records: Sequence[RunRecord | None], metrics: Sequence[str]) ->
     """Print a line for each run that lacks one of the metrics; return 1 if there is any, else 0."""
     lacks = 0
     for record in records:
-        if record is None or not (missing := [m for m in metrics if m not in record.metrics]):
+        if record is None or not (
+            missing := [m for m in metrics if m in record.missing or m not in record.metrics]
+        ):
             continue
         lacks = 1
         reasons = dict.fromkeys(record.missing.get(m, "not computed") for m in missing)

@@ -9,10 +9,9 @@ import msgspec
 import numpy as np
 from cyclopts import Parameter
 from rich.markup import escape
-from rich.progress import Progress
 from rich.table import Table
 
-from sbibench.cli.console import Directory, Json, err, out, print_json
+from sbibench.cli.console import Directory, Json, err, out, print_json, stages
 from sbibench.core import registry, settings
 from sbibench.core.compilation import keep_compiled_programs
 from sbibench.core.errors import UsageError
@@ -130,12 +129,7 @@ def _run_here(
 ) -> None:
     keep_compiled_programs()
     store.prepare()
-    with Progress(console=err, transient=True, disable=not err.is_terminal) as bars:
-        bar = bars.add_task("starting", total=None)
-
-        def progress(stage: str, done: int, total: int | None) -> None:
-            bars.update(bar, description=stage, completed=done, total=total)
-
+    with stages() as progress:
         samples = store.samples(work.spec.id) if work.record else None
         known = samples is not None
         work = replace(work, record=work.record if known else None, samples=samples)

@@ -11,8 +11,11 @@ The spread is that of data from the prior. A posterior is often tens to hundreds
 and then what tells its parameters apart is a few steps.
 """
 
+ENOUGH = 50
+"""Rows that the spread is told from, where the budget has as many."""
+
 _ROWS = 4
-"""From so few rows no spread can be told."""
+"""From fewer rows no spread can be told."""
 
 _WHOLE = 2.0**24
 """Whole numbers up to this are held without rounding."""
@@ -20,6 +23,47 @@ _WHOLE = 2.0**24
 
 class PrecisionWarning(UserWarning):
     """Data whose values float32 can't tell apart well enough."""
+
+
+class Resolution:
+    """Collects the first finite data of a simulator, and warns once of columns too coarse."""
+
+    def __init__(self) -> None:
+        self._found: np.ndarray | None = None
+        self._rows: list[np.ndarray] = []
+        self._over = False
+
+    @property
+    def unresolved(self) -> np.ndarray | None:
+        """Columns that float32 rounds too coarsely, bool [p], by the rows so far; None for few."""
+        return unresolved(np.concatenate(self._rows)) if self._rows else self._found
+
+    def see(self, xs: np.ndarray, *, last: bool) -> None:
+        """Look at data [n, p], float64; warn when there are `ENOUGH` rows, or these are the last.
+
+        However many a call simulates, all of its first block is looked at.
+        """
+        if self._over:
+            return
+        self._rows.append(xs[np.isfinite(xs).all(1)])
+        self._over = last or sum(map(len, self._rows)) >= ENOUGH
+        if not self._over:
+            return
+        finite = np.concatenate(self._rows)
+        self._rows.clear()
+        self._found = unresolved(finite)
+        if self._found is not None and self._found.any():
+            warn_of(self._found, finite)
+
+
+def spread(xs: np.ndarray) -> np.ndarray:
+    """Return how much the columns of finite data [n, p] spread, as deviations [p].
+
+    From the quartiles, or one outlier would be the spread; where they are one value, the rest.
+    """
+    low, high = np.quantile(xs, [0.25, 0.75], axis=0)
+    found: np.ndarray = np.where(high > low, (high - low) / 1.35, xs.std(0))
+    return found
 
 
 def unresolved(xs: np.ndarray) -> np.ndarray | None:
@@ -31,24 +75,21 @@ def unresolved(xs: np.ndarray) -> np.ndarray | None:
     """
     if len(xs) < _ROWS:
         return None
-    low, middle, high = np.quantile(xs, [0.25, 0.5, 0.75], axis=0)
     with np.errstate(over="ignore"):  # what is beyond float32 is no finite row later
-        deviation = xs.std(0)
-        # The quartiles, or one outlier would be the spread; where they are one value, the rest.
-        spread = np.where(high > low, (high - low) / 1.35, deviation)
-        step = np.spacing(np.abs(middle).astype(np.float32)).astype(np.float64)
+        wide = spread(xs)
+        step = np.spacing(np.abs(np.median(xs, 0)).astype(np.float32)).astype(np.float64)
     exact = ((xs == np.rint(xs)) & (np.abs(xs) <= _WHOLE)).all(0)
     constant = (xs == xs[:1]).all(0)
-    return np.asarray((spread < LEAST * step) & ~exact & ~constant)
+    return np.asarray((wide < LEAST * step) & ~exact & ~constant)
 
 
 def warn_of(columns: np.ndarray, xs: np.ndarray) -> None:
     """Warn that these columns, bool [p], of data [n, p] are rounded too coarsely."""
     first = int(np.flatnonzero(columns)[0])
-    middle, spread = float(np.median(xs[:, first])), float(xs[:, first].std())
+    middle, wide = float(np.median(xs[:, first])), float(spread(xs[:, [first]])[0])
     warnings.warn(
         f"data columns {np.flatnonzero(columns).tolist()} (counted from 0) hold large numbers that "
-        f"differ by little (column {first}: about {middle:.6g}, deviation {spread:.2g}), and "
+        f"differ by little (column {first}: about {middle:.6g}, spread {wide:.2g}), and "
         "algorithms see them in float32, which rounds the difference away. Subtract a constant in "
         "the simulator and from x_obs alike, or change the unit",
         PrecisionWarning,

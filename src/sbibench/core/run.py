@@ -125,6 +125,16 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         }
         return msgspec.structs.replace(self, **left)
 
+    def keeping(self, old: "RunRecord") -> "RunRecord":
+        """Return the record with the values of an old one where it says that there are none."""
+        values, errors = (
+            {k: v for k, v in known.items() if _told_by(k, list(self.missing))}
+            for known in (old.metrics, old.errors)
+        )
+        return msgspec.structs.replace(
+            self, metrics=values | self.metrics, errors=errors | self.errors
+        )
+
 
 def _told_by(name: str, metrics: Sequence[str]) -> bool:
     """Return whether a value of this name is told by one of the metrics: `c2st`, `c2st.p_value`."""

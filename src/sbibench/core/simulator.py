@@ -14,7 +14,7 @@ from sbibench.core.deadline import Deadline
 from sbibench.core.errors import BudgetExceededError, InvalidSimulationsError, UsageError
 from sbibench.core.forward import NO_SIMULATOR, Forward, Simulate, forward
 from sbibench.core.keys import numpy_rng
-from sbibench.core.resolution import unresolved, warn_of
+from sbibench.core.resolution import Resolution
 
 InvalidPolicy = Literal["drop", "refuse"]
 """What an algorithm does about simulations that are not finite; it always says which."""
@@ -66,12 +66,6 @@ class Simulator:
     ------
     UsageError
         If the budget is no whole number of 1 or more.
-
-    Attributes
-    ----------
-    unresolved
-        Columns that float32 rounds too coarsely, as found in the first block of data, bool [p];
-        None before. They are warned of.
     """
 
     def __init__(
@@ -95,7 +89,16 @@ class Simulator:
         self.invalid = 0
         self.seconds = 0.0
         self._order: np.ndarray | None = None
-        self.unresolved: np.ndarray | None = None
+        self._resolution = Resolution()
+
+    @property
+    def unresolved(self) -> np.ndarray | None:
+        """Columns that float32 rounds too coarsely, bool [p]; None before 4 finite rows.
+
+        By the first 50 finite rows or more, over calls, or what there is so far. They are warned
+        of once there are 50, or the budget is used.
+        """
+        return self._resolution.unresolved
 
     @property
     def left(self) -> int:
@@ -138,21 +141,13 @@ class Simulator:
                 f"{n} stored simulations asked for, {self.left} of {self.budget} are left"
             )
         chosen = self._order[self.calls : self.calls + n]
-        self._resolve(xs[chosen])
+        self._resolution.see(xs[chosen], last=n == self.left)
         with np.errstate(over="ignore"):
             single = xs[chosen].astype(np.float32)
         valid = np.asarray(np.isfinite(single).all(1))
         self.calls += n
         self.invalid += int((~valid).sum())
         return Simulations(priors.rows(prior).single(thetas[chosen]), single, valid)
-
-    def _resolve(self, xs: np.ndarray) -> None:
-        """Look once whether float32 tells data [n, p], float64, apart; warn if it does not."""
-        if self.unresolved is None:
-            finite = xs[np.isfinite(xs).all(1)]
-            self.unresolved = unresolved(finite)
-            if self.unresolved is not None and self.unresolved.any():
-                warn_of(self.unresolved, finite)
 
     def __call__(self, key: PRNGKeyArray, thetas: Any) -> Simulations:
         """Simulate each row of θ [n, d]; in JAX row i depends on the key, i and θ_i alone.
@@ -180,7 +175,7 @@ class Simulator:
         blocks = self.forward.blocks(key, thetas.astype(np.float64))
         with np.errstate(over="ignore"), closing(blocks):  # what float32 cannot hold is invalid
             for block in blocks:
-                self._resolve(block)
+                self._resolution.see(block, last=len(block) == self.left)
                 rows = slice(done, done + len(block))
                 xs[rows] = block
                 valid[rows] = np.isfinite(xs[rows]).all(1)

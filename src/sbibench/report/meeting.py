@@ -20,7 +20,8 @@ def meet(ours: pl.DataFrame, theirs: pl.DataFrame, *, by_algorithm: bool = False
 
     Task and budget are the same, and the label, `rej_abc` being that of `REJ-ABC`. With
     `by_algorithm` the rest meet by algorithm and settings, or by the algorithm alone: where a cell
-    of theirs has no counterpart by its label, and is the only one that it could be.
+    of theirs has no counterpart by its label, and is the only one that it could be. By
+    the algorithm alone ours has to be the only one, too.
 
     Parameters
     ----------
@@ -50,7 +51,9 @@ def meet(ours: pl.DataFrame, theirs: pl.DataFrame, *, by_algorithm: bool = False
             (pl.len().over(on) == 1) & pl.all_horizontal(pl.col(same).is_not_null())
         )
         more = [c for c in theirs.columns if c not in ours.columns]
-        met = ours.join(only.select(*on, *more), on=on)
+        # Of several settings of ours none is more theirs than the others.
+        could = ours.filter(pl.len().over(on) == 1) if name == "algorithm" else ours
+        met = could.join(only.select(*on, *more), on=on)
         ours = ours.join(met, on=on, how="anti") if len(met) else ours
         theirs = theirs.filter(~pl.col("_cell").is_in(met["_cell"].implode()))
         found.append(met.with_columns(pl.lit(name).alias("matched")))

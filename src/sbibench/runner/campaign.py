@@ -199,7 +199,9 @@ class _Campaign:
         if work.record is None:
             self._results.write(record, samples)
         else:
-            self._results.update(record)
+            # Computed again or not at all: a value is given up for another one only.
+            old = self._results.read(record.spec.id)
+            self._results.update(record if old is None else record.keeping(old))
         self._report(record)
 
     def _ended(self, future: Any) -> None:

@@ -44,17 +44,20 @@ def key_of(run_id: str) -> jax.Array:
 
 
 def judge(record: RunRecord, samples: np.ndarray | None, metrics: Sequence[str]) -> RunRecord:
-    """Return the record with these metrics of its samples added, each a value or a reason."""
+    """Return the record with these metrics of its samples added, each a value or a reason.
+
+    Without the task nothing can be computed: then values that there are stay beside the reason.
+    """
     spec = record.spec
+    try:
+        evidence, why = _evidence(record, samples, metrics)
+    except Exception as error:  # noqa: BLE001 - somebody's own task that can't be had any more
+        missing = record.missing | dict.fromkeys(metrics, how_it_failed(error)[1])
+        return msgspec.structs.replace(record, missing=missing)
     record = record.without(metrics)
     values, missing, errors = dict(record.metrics), dict(record.missing), dict(record.errors)
     seconds = dict(record.seconds)
     key = jax.random.fold_in(key_of(spec.id), 2)
-    try:
-        evidence, why = _evidence(record, samples, metrics)
-    except Exception as error:  # noqa: BLE001 - somebody's own task that can't be had any more
-        missing |= dict.fromkeys(metrics, how_it_failed(error)[1])
-        return msgspec.structs.replace(record, missing=missing)
     for name in metrics:
         metric = registry.METRICS.get(name)()
         absent = [need for need in metric.needs if getattr(evidence, need) is None]

@@ -59,8 +59,11 @@ def stored(
     Raises
     ------
     UsageError
-        If the file can't be read, or these are no pairs.
+        If the file can't be read, these are no pairs, or names are one text in place of a list.
     """
+    for what, names in (("parameters", parameters), ("data", data)):
+        if isinstance(names, str):
+            raise UsageError(f"{what} are a list of names: {what}=[{names!r}], not {names!r}")
     if isinstance(where, tuple):
         if len(where) != 2:
             raise UsageError(f"stored simulations are a pair (thetas, xs), not {len(where)} things")
@@ -102,9 +105,9 @@ def _read(
         )
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise UsageError(f"{path} can't be read: {_first_line(error)}") from error
-    table = table.rename(str.strip)
     if kind == ".csv":
-        _check_header(path, table.columns)
+        _check_header(path, table.columns, named=parameters is not None and data is not None)
+    table.columns = _stripped(path, table.columns)
     return _picked(path, table, "theta", parameters), _picked(path, table, "x", data)
 
 
@@ -135,10 +138,13 @@ def _together(path: Path, arrays: Mapping[str, np.ndarray], names: Sequence[str]
     """Return the arrays of these names side by side."""
     if len(names) == 1:
         return arrays[names[0]]
-    try:
-        return np.column_stack([arrays[name] for name in names])
-    except ValueError as error:
-        raise UsageError(f"{path}: arrays {', '.join(names)} differ in length") from error
+    columns = [arrays[name] for name in names]
+    if any(a.ndim > 2 or len(a) != len(columns[0]) for a in columns):
+        shapes = ", ".join(f"{name} {arrays[name].shape}" for name in names)
+        raise UsageError(
+            f"{path}: arrays {shapes} do not go side by side; each is [n] or [n, k] with the same n"
+        )
+    return np.column_stack(columns)
 
 
 def _first_line(error: BaseException) -> str:
@@ -146,12 +152,21 @@ def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0]
 
 
-def _check_header(path: Path, columns: Sequence[str]) -> None:
-    """Raise `UsageError` if the first line of a CSV file names no columns."""
+def _stripped(path: Path, columns: Sequence[str]) -> list[str]:
+    """Return names of columns without blanks around them, which several must not share."""
+    found = [name.strip() for name in columns]
+    twice = [name for name in dict.fromkeys(found) if found.count(name) > 1]
+    if twice:
+        raise UsageError(f"{path}: several columns are named {twice[0]!r}; name each differently")
+    return found
+
+
+def _check_header(path: Path, columns: Sequence[str], *, named: bool) -> None:
+    """Raise `UsageError` if the first line of a CSV file names no columns; numbers may be names."""
     wanted = "begin with a line of names, as theta_1,theta_2,x_1"
     if len(columns) == 1 and (mark := next((m for m in ";\t|" if m in columns[0]), None)):
         raise UsageError(f"{path}: columns are separated by {mark!r}; separate them by commas")
-    if all(_is_number(name) for name in columns):
+    if not named and all(_is_number(name) for name in columns):
         raise UsageError(f"{path}: the first line holds numbers, not names of columns; {wanted}")
 
 
