@@ -11,6 +11,7 @@ from sbibench.core.finding import Finding, rebuilt
 from sbibench.report.site.comparison_page import comparison_page
 from sbibench.report.site.html import slug, tag, text
 from sbibench.report.site.outlines import SIDE, contours, densities, frame, marginals
+from sbibench.report.site.posteriors import _drawn
 from sbibench.store.results import Results
 from small_site import NASTY, make, record
 
@@ -161,6 +162,29 @@ def test_heights_of_marginals_compare():
     heights = [SIDE - _points(marginals(densities(s, square), 2 * tops[1])[0])[:, 1].min()
                for s in (narrow, wide)]  # fmt: skip
     assert heights[0] / heights[1] == pytest.approx(2, rel=0.15)
+
+
+def test_a_peak_is_never_cut_off_by_its_frame():
+    rng = np.random.default_rng(0)
+    square = frame([rng.normal(0, 1.0, (5000, 1))])
+    truth = densities(rng.normal(0, 1.0, (5000, 1)), square)
+    tops = []
+    for sd in (1.0, 0.7, 0.5, 0.2, 0.05):
+        found = densities(rng.normal(0, sd, (5000, 1)), square)
+        tops.append(_points(marginals(found, 1.5 * truth.max(1))[0])[:, 1].min())
+    assert tops == sorted(tops, reverse=True)
+    assert len(set(tops)) == len(tops)
+    assert min(tops) >= 3
+    assert SIDE - tops[0] == pytest.approx(0.82 * SIDE / 1.5, abs=5)
+
+
+def test_what_is_much_higher_than_the_truth_is_told():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(4000, 1))
+    sets = {str(sd): sd * truth for sd in (1.0, 0.75, 0.5)}
+    drawn = _drawn(sets.get, [*sets], truth)
+    assert [drawn.runs[i].outlines["higher"] for i in sets] == [False, False, True]
+    assert not _drawn(sets.get, [*sets], None).runs["0.5"].outlines["higher"]
 
 
 def test_an_outline_of_one_point_is_no_path():
