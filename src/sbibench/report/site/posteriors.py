@@ -116,8 +116,8 @@ def _drawn(samples: Samples, ids: Sequence[str], reference: np.ndarray | None) -
         outlines["higher"] = bool((found.max(1) > tallest).any())
         return Kept(outlines, values[np.linspace(0, len(values) - 1, PREDICTED).astype(int)])
 
-    of_reference = None if of_truth is None else kept(reference, of_truth)
-    return Drawn(square, of_reference, {i: kept(s, heights[i]) for i, s in sets.items()})
+    truth = None if reference is None or of_truth is None else kept(reference, of_truth)
+    return Drawn(square, truth, {i: kept(s, heights[i]) for i, s in sets.items()})
 
 
 def _said(facts: TaskFacts, observation: int, drawn: Drawn, keys: dict[str, str]) -> dict[str, Any]:
