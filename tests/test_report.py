@@ -7,13 +7,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from sbibench.core.finding import Finding, rebuilt
 from sbibench.report.site.comparison_page import comparison_page
 from sbibench.report.site.html import slug, tag, text
 from sbibench.report.site.outlines import SIDE, contours, densities, frame, marginals
 from sbibench.report.site.posteriors import _drawn
 from sbibench.store.results import Results
-from small_site import NASTY, make, record
+from small_site import NASTY, comparison, make, record
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +45,7 @@ def pages(site):
 
 
 def test_pages_are_whole_and_every_link_and_script_is_a_file_of_the_site(site):
-    assert len(pages(site)) == 4 + 3 + 4
+    assert len(pages(site)) == 5 + 3 + 4
     for page in pages(site):
         for name, attributes in Reader(page).found:
             target = attributes.get("href") or attributes.get("src")
@@ -233,31 +232,10 @@ def test_the_command_makes_a_site_and_refuses_what_is_no_store(tmp_path, capsys)
 
 
 def test_a_comparison_has_a_page_with_its_verdict_first(site, tmp_path):
-    finding = Finding(
-        statistic=0.2, p_value=0.3, passed=True, level=0.05, verdict="no fault",
-        arrays={"contraction": np.array([0.5, 0.6]), "contraction_error": np.array([0.1, 0.1])},
-    )  # fmt: skip
-    assert rebuilt(finding.plain()).plain() == finding.plain()
-    entry = {
-        "label": NASTY, "run": "0", "task": "two_moons", "budget": 1000, "status": "done",
-        "why_not": "",
-        "checks": {"contraction": finding.plain(), "sbc": {"missing": "no"}},
-        "seconds": {"fit": 3.0},
-        "predictive_distance": {"value": 0.5, "error": 0.01, "missing": ""},
-    }  # fmt: skip
-    verdict = {
-        "budget": 1000, "against": "a", "places": {NASTY: "worse"},
-        "text": ["Take a.", "b is slow."],
-        "gaps": {NASTY: {"mean": 0.4, "error": 0.1, "pairs": 50}},
-    }  # fmt: skip
-    found = {
-        "task": "two_moons", "facts": {"pairs": 50}, "level": 0.05, "prior_distance": 2.0,
-        "parameters": ["a", "b"], "entries": [entry], "verdicts": [verdict], "costs": [],
-        "cautions": ["Little is known."],
-    }  # fmt: skip
-    page = comparison_page(found, tmp_path).html("x")
+    page = comparison_page(comparison(), tmp_path).html("x")
     assert page.index("Take a.") < page.index("b is slow.") < page.index("<table")
     assert "0.40 ± 0.10" in page
     assert NASTY not in page
     chart = (tmp_path / "data" / "charts" / "comparison.js").read_text()
     assert "contraction" in chart
+    assert 'href="comparison.html">Which method? The verdict' in (site / "index.html").read_text()
