@@ -2,11 +2,14 @@
 
 PALE = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const known = new Map();
   const channels = (colour) => {
+    if (known.has(colour)) return known.get(colour);
     canvas.clearRect(0, 0, 1, 1);
     canvas.fillStyle = colour;
     canvas.fillRect(0, 0, 1, 1);
-    return [...canvas.getImageData(0, 0, 1, 1).data];
+    known.set(colour, [...canvas.getImageData(0, 0, 1, 1).data]);
+    return known.get(colour);
   };
   const over = (top, alpha, below) =>
     top.slice(0, 3).map((c, i) => alpha * c + (1 - alpha) * below[i]);

@@ -173,7 +173,8 @@ def test_text_of_every_page_fits_and_is_easy_to_read_in_both_themes(site, tab, s
     told = (site / "data" / "runs" / "slcp.js").read_text().split(" = ", 1)[1]
     ids = {r["record"]["status"]: i for i, r in json.loads(told.rstrip(";\n")).items()}
     assert set(ids) == {"done", "failed"}
-    addresses = [p.as_uri() for p in sorted(site.rglob("*.html"))]
+    addresses = [p.as_uri() for p in sorted(site.rglob("*.html"))
+                 if p.stem not in {"NLE", "two_moons"}]  # as others  # fmt: skip
     addresses += [f"{(site / 'run.html').as_uri()}#task=slcp&id={i}" for i in ids.values()]
     for address in addresses:
         page.goto(address)
