@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sbibench.core.finding import Finding, rebuilt
 from sbibench.core.run import RunRecord, RunSpec
 from sbibench.report.site.build import build
 from sbibench.report.site.facts import TaskFacts
@@ -32,6 +33,32 @@ def facts(name):
         observed=lambda i: np.array([0.5, -0.2]), truth=lambda i: np.zeros(2),
         reference=lambda i: reference, predict=lambda sets: sets,
     )  # fmt: skip
+
+
+def comparison():
+    """Return a comparison as `sbibench choose` keeps it."""
+    finding = Finding(
+        statistic=0.2, p_value=0.3, passed=True, level=0.05, verdict="no fault",
+        arrays={"contraction": np.array([0.5, 0.6]), "contraction_error": np.array([0.1, 0.1])},
+    )  # fmt: skip
+    assert rebuilt(finding.plain()).plain() == finding.plain()
+    entry = {
+        "label": NASTY, "run": "0", "task": "two_moons", "budget": 1000, "status": "done",
+        "why_not": "",
+        "checks": {"contraction": finding.plain(), "sbc": {"missing": "no"}},
+        "seconds": {"fit": 3.0},
+        "predictive_distance": {"value": 0.5, "error": 0.01, "missing": ""},
+    }  # fmt: skip
+    verdict = {
+        "budget": 1000, "against": "a", "places": {NASTY: "worse"},
+        "text": ["Take a.", "b is slow."],
+        "gaps": {NASTY: {"mean": 0.4, "error": 0.1, "pairs": 50}},
+    }  # fmt: skip
+    return {
+        "task": "two_moons", "facts": {"pairs": 50}, "level": 0.05, "prior_distance": 2.0,
+        "parameters": ["a", "b"], "entries": [entry], "verdicts": [verdict], "costs": [],
+        "cautions": ["Little is known."],
+    }  # fmt: skip
 
 
 def make(folder):
@@ -70,7 +97,7 @@ def make(folder):
         {name: facts(name) for name in ("two_moons", "slcp")} | {"mine": unknown},
         {"npe": "A <flow>."},
         {("c2st", "two_moons", "NPE", 1000): 0.725}, lambda r: f"sbibench run {r.spec.task}",
-        "my <results>",
+        "my <results>", comparison(),
     )  # fmt: skip
     assert first == folder / "site" / "index.html"
     return first.parent

@@ -7,12 +7,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from sbibench.core.finding import Finding, rebuilt
 from sbibench.report.site.comparison_page import comparison_page
 from sbibench.report.site.html import slug, tag, text
 from sbibench.report.site.outlines import SIDE, contours, densities, frame, marginals
+from sbibench.report.site.posteriors import _drawn
 from sbibench.store.results import Results
-from small_site import NASTY, make, record
+from small_site import NASTY, comparison, make, record
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def pages(site):
 
 
 def test_pages_are_whole_and_every_link_and_script_is_a_file_of_the_site(site):
-    assert len(pages(site)) == 4 + 3 + 4
+    assert len(pages(site)) == 5 + 3 + 4
     for page in pages(site):
         for name, attributes in Reader(page).found:
             target = attributes.get("href") or attributes.get("src")
@@ -163,6 +163,29 @@ def test_heights_of_marginals_compare():
     assert heights[0] / heights[1] == pytest.approx(2, rel=0.15)
 
 
+def test_a_peak_is_never_cut_off_by_its_frame():
+    rng = np.random.default_rng(0)
+    square = frame([rng.normal(0, 1.0, (5000, 1))])
+    truth = densities(rng.normal(0, 1.0, (5000, 1)), square)
+    tops = []
+    for sd in (1.0, 0.7, 0.5, 0.2, 0.05):
+        found = densities(rng.normal(0, sd, (5000, 1)), square)
+        tops.append(_points(marginals(found, 1.5 * truth.max(1))[0])[:, 1].min())
+    assert tops == sorted(tops, reverse=True)
+    assert len(set(tops)) == len(tops)
+    assert min(tops) >= 3
+    assert SIDE - tops[0] == pytest.approx(0.82 * SIDE / 1.5, abs=5)
+
+
+def test_what_is_much_higher_than_the_truth_is_told():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(4000, 1))
+    sets = {str(sd): sd * truth for sd in (1.0, 0.75, 0.5)}
+    drawn = _drawn(sets.get, [*sets], truth)
+    assert [drawn.runs[i].outlines["higher"] for i in sets] == [False, False, True]
+    assert not _drawn(sets.get, [*sets], None).runs["0.5"].outlines["higher"]
+
+
 def test_an_outline_of_one_point_is_no_path():
     # Lone samples are islands, some of them smaller than a unit of the picture.
     step = r"-?\d+,-?\d+"
@@ -209,31 +232,10 @@ def test_the_command_makes_a_site_and_refuses_what_is_no_store(tmp_path, capsys)
 
 
 def test_a_comparison_has_a_page_with_its_verdict_first(site, tmp_path):
-    finding = Finding(
-        statistic=0.2, p_value=0.3, passed=True, level=0.05, verdict="no fault",
-        arrays={"contraction": np.array([0.5, 0.6]), "contraction_error": np.array([0.1, 0.1])},
-    )  # fmt: skip
-    assert rebuilt(finding.plain()).plain() == finding.plain()
-    entry = {
-        "label": NASTY, "run": "0", "task": "two_moons", "budget": 1000, "status": "done",
-        "why_not": "",
-        "checks": {"contraction": finding.plain(), "sbc": {"missing": "no"}},
-        "seconds": {"fit": 3.0},
-        "predictive_distance": {"value": 0.5, "error": 0.01, "missing": ""},
-    }  # fmt: skip
-    verdict = {
-        "budget": 1000, "against": "a", "places": {NASTY: "worse"},
-        "text": ["Take a.", "b is slow."],
-        "gaps": {NASTY: {"mean": 0.4, "error": 0.1, "pairs": 50}},
-    }  # fmt: skip
-    found = {
-        "task": "two_moons", "facts": {"pairs": 50}, "level": 0.05, "prior_distance": 2.0,
-        "parameters": ["a", "b"], "entries": [entry], "verdicts": [verdict], "costs": [],
-        "cautions": ["Little is known."],
-    }  # fmt: skip
-    page = comparison_page(found, tmp_path).html("x")
+    page = comparison_page(comparison(), tmp_path).html("x")
     assert page.index("Take a.") < page.index("b is slow.") < page.index("<table")
     assert "0.40 ± 0.10" in page
     assert NASTY not in page
     chart = (tmp_path / "data" / "charts" / "comparison.js").read_text()
     assert "contraction" in chart
+    assert 'href="comparison.html">Which method? The verdict' in (site / "index.html").read_text()

@@ -1,10 +1,12 @@
 """The site of results in a browser: opened from disk, in both themes, on a phone, on paper."""
 
 import json
+import re
 import shutil
 
 import pytest
 
+from looks import faults
 from sbibench.report.site.html import slug
 from small_site import NASTY, make
 
@@ -81,6 +83,16 @@ def test_from_the_board_to_a_task_to_a_run(site, tab):
     assert page.locator("[data-pairs] path.truth").count() == 4
     assert page.locator("[data-pairs] path.run").count() == 4
     assert page.locator("[data-predictive] circle").count() == 2  # x_o
+    for kind in ("truth", "run"):  # of each data value 90 % of the draws, and their median
+        drawn = page.locator(f"[data-predictive] path.{kind}")
+        lines = [drawn.nth(i).get_attribute("d") for i in range(drawn.count())]
+        assert len(lines) == 4, kind
+        bands = [re.fullmatch(r"M([\d.]+),([\d.]+)V([\d.]+)", d) for d in lines[::2]]
+        medians = [re.fullmatch(r"M([\d.]+),([\d.]+)h6", d) for d in lines[1::2]]
+        for band, median in zip(bands, medians, strict=True):
+            # Up is down in pictures.
+            assert 8 <= float(band[3]) < float(median[2]) < float(band[2]) <= 228
+            assert float(median[1]) + 3 == pytest.approx(float(band[1]))
     page.select_option("[data-choice=algorithm]", NASTY)
     page.wait_for_selector("text=There are no samples of this algorithm")
 
@@ -156,14 +168,42 @@ def test_pages_are_light_or_dark_and_paper_is_white(site, tab, scheme, found, ot
 
 
 @pytest.mark.parametrize("size", [PHONE, DESKTOP])
-def test_no_page_is_wider_than_the_window(site, tab, size):
+def test_text_of_every_page_fits_and_is_easy_to_read_in_both_themes(site, tab, size):
     page = tab(size)
-    for path in sorted(site.rglob("*.html")):
-        page.goto(path.as_uri())
+    told = (site / "data" / "runs" / "slcp.js").read_text().split(" = ", 1)[1]
+    ids = {r["record"]["status"]: i for i, r in json.loads(told.rstrip(";\n")).items()}
+    assert set(ids) == {"done", "failed"}
+    addresses = [p.as_uri() for p in sorted(site.rglob("*.html"))
+                 if p.stem not in {"NLE", "two_moons"}]  # as others  # fmt: skip
+    addresses += [f"{(site / 'run.html').as_uri()}#task=slcp&id={i}" for i in ids.values()]
+    for address in addresses:
+        page.goto(address)
         if page.locator(".chart").count():
             page.wait_for_selector(DRAWN)
-        assert page.evaluate("document.documentElement.scrollWidth") <= size[0], path
+        if page.locator("[data-pairs]").count():
+            page.wait_for_selector("[data-pairs] > *")
+        if "#" in address:
+            page.reload()
+            page.wait_for_selector("text=To run it again")
+        # Nothing is folded up or waits for a choice.
+        page.evaluate("""document.querySelectorAll("details, section[hidden]").forEach((e) => {
+            e.open = true; e.hidden = false; })""")
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0], address
         assert NASTY not in page.evaluate("[...document.scripts].map(s => s.text).join()")
         assert page.title() != "broken"
+        assert not faults(page), address
     page.goto((site / "algorithms" / f"{slug(NASTY)}.html").as_uri())
     assert NASTY in page.inner_text("h1")
+
+
+def test_pale_and_cut_off_text_would_be_found(tab, tmp_path):
+    (tmp_path / "x.html").write_text(
+        "<body style='background: white; color: black'>"
+        "<h1 style='color: rgb(130, 130, 130)'>pale</h1>"
+        "<p style='width: 2em'>muchtoolong</p><p style='opacity: .5'>faint</p><p>good</p>"
+        "<div class=chart><svg width=50><text x=-9 y=20>outside</text></svg></div>"
+    )
+    page = tab()
+    page.goto((tmp_path / "x.html").as_uri())
+    found = [told.split('"')[1] for told in faults(page)]
+    assert sorted(found) == ["faint", "faint", "muchtoolong", "outside", "pale", "pale"]

@@ -97,7 +97,7 @@ def heatmap(runs: pl.DataFrame, metric: str, budget: int) -> Table:
 
 def _square(cell: tuple[dict[str, float], float, float] | None) -> str:
     if cell is None:
-        return "[dim]-[/]"
+        return "[dim]not run[/]"
     row, low, high = cell
     if not row["n"]:
         return "[red]failed[/]" if row["done"] < row["runs"] else "[dim]no value[/]"

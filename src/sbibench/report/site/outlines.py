@@ -17,6 +17,8 @@ SHOWN = 5
 MASSES = (0.5, 0.9)
 _CELLS = {1: 64, 2: 64, 3: 40, 4: 40, 5: 32}
 _STEPS = 64
+_KNEE, _TOP = 0.82, 0.98
+"""Heights in the square up to which densities are to scale, and that none of them reaches."""
 
 
 class Frame(NamedTuple):
@@ -56,10 +58,17 @@ def densities(samples: np.ndarray, square: Frame) -> np.ndarray:
 
 
 def marginals(found: np.ndarray, tallest: np.ndarray) -> list[str]:
-    """Return the outlines of densities [d, steps]; what is higher than `tallest` [d] is cut off."""
+    """Return the outlines of densities [d, steps], where `tallest` [d] is at `_KNEE` of the square.
+
+    What is higher is drawn lower than it is: rounded off, always below the upper edge.
+    """
     x = (np.arange(_STEPS) + 0.5) * SIDE / _STEPS
-    y = SIDE - np.minimum(found / np.maximum(tallest, 1e-12)[:, None], 1.02) * SIDE
-    return [_path(np.stack([x, row], axis=1)) for row in y]
+    height = _KNEE * found / np.maximum(tallest, 1e-12)[:, None]
+    # Both parts meet with the same slope, and the second one has an end.
+    room = _TOP - _KNEE
+    beyond = np.maximum(height - _KNEE, 0) / room
+    height = np.minimum(height, _KNEE) + room * beyond / (1 + beyond)
+    return [_path(np.stack([x, row], axis=1)) for row in SIDE * (1 - height)]
 
 
 def contours(samples: np.ndarray, square: Frame) -> dict[str, list[str]]:

@@ -21,6 +21,8 @@ from sbibench.report.site.outlines import SHOWN, Frame, contours, densities, fra
 QUANTILES = (0.05, 0.5, 0.95)
 PREDICTED = 100
 """Rows of a set of samples that data are simulated from."""
+HIGHER = 1.5
+"""Up to how many times the height of the true marginal density others are to scale."""
 _MANY = 100
 """Runs from which on it is worth the start of processes to draw them."""
 
@@ -99,16 +101,23 @@ def _drawn(samples: Samples, ids: Sequence[str], reference: np.ndarray | None) -
         return None
     compared = [reference] if reference is not None else [*sets.values()]
     square = frame(compared)
-    # The scale is the truth's, so that heights compare; what is more peaked may stand out a little.
-    tallest = 1.2 * np.max([densities(s, square).max(1) for s in compared], axis=0)
+    heights = {i: densities(s, square) for i, s in sets.items()}
+    of_truth = None if reference is None else densities(reference, square)
+    tallest = np.max([h.max(1) for h in heights.values()], axis=0)
+    if of_truth is not None:
+        # One scale for all, so that heights compare: that of the truth, and some room above it.
+        tallest = np.clip(tallest, of_truth.max(1), HIGHER * of_truth.max(1))
 
-    def kept(values: np.ndarray) -> Kept:
-        heights = marginals(densities(values, square), tallest)
-        outlines = {"marginals": heights, "contours": contours(values, square)}
+    def kept(values: np.ndarray, found: np.ndarray) -> Kept:
+        outlines: dict[str, Any] = {
+            "marginals": marginals(found, tallest),
+            "contours": contours(values, square),
+        }
+        outlines["higher"] = bool((found.max(1) > tallest).any())
         return Kept(outlines, values[np.linspace(0, len(values) - 1, PREDICTED).astype(int)])
 
-    of_reference = None if reference is None else kept(reference)
-    return Drawn(square, of_reference, {i: kept(s) for i, s in sets.items()})
+    truth = None if reference is None or of_truth is None else kept(reference, of_truth)
+    return Drawn(square, truth, {i: kept(s, heights[i]) for i, s in sets.items()})
 
 
 def _said(facts: TaskFacts, observation: int, drawn: Drawn, keys: dict[str, str]) -> dict[str, Any]:

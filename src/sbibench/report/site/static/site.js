@@ -138,6 +138,8 @@
       data.left_out && `The first ${data.names.length} parameters; ${data.left_out} more are not drawn.`,
       data.reference ? "Grey: the true posterior; orange: the algorithm's." : "The algorithm's posterior.",
       "Lines hold 50 and 90 % of the mass.",
+      data.runs[key].higher &&
+        "Peaks over 1.5 times as high as the true posterior's are drawn lower than they are.",
       data.truth && "Dashed: the parameters that generated the observation."));
     const drawn = SBI.predictive(data, key, place.clientWidth);
     below.replaceChildren(...(drawn ? [element("h3", {}, "Posterior predictive"), scroll(drawn), legend(

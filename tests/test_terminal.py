@@ -1,0 +1,84 @@
+"""The heat map in a terminal: its colours are those of the site, its gaps are words."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from sbibench.cli import stored
+from sbibench.report.shades import shade
+from sbibench.store.results import Results
+from small_site import record
+from test_cli import call
+
+MEANS = {("slcp", "NPE"): 0.5, ("slcp", "NLE"): 0.75, ("two_moons", "NPE"): 1.0}
+NAMES = ("NLE", "NPE", "[b]odd")
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Return results of two tasks, where runs failed and some were never made."""
+    store = Results(tmp_path / "results")
+    store.prepare()
+    made = [record(label, task, 1000, o, c2st) for (task, label), c2st in MEANS.items()
+            for o in (1, 2)]  # fmt: skip
+    made.append(record("NPE", "slcp", 1000, 3, status="failed"))
+    made.append(record("NLE", "two_moons", 1000, 1, status="failed"))
+    made.append(record("[b]odd", "slcp", 1000, 1, c2st=0.9))
+    for one in made:
+        one.spec.settings["hidden"] = NAMES.index(one.spec.label)  # identities leave labels out
+        store.write(one, np.zeros((2, 2), np.float32))
+    return store.path
+
+
+def shown(capsys, monkeypatch, *arguments):
+    """Return what `results show` prints to a terminal with colours, and a function for styles."""
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system="truecolor")
+    monkeypatch.setattr(stored, "out", console)
+    code, _, _ = call(capsys, "results", "show", *arguments)
+    assert code == 0
+    text = Text.from_ansi(console.file.getvalue())
+    lines = {line.plain.split()[0]: line for line in reversed(text.split()) if line.plain.strip()}
+
+    def style(task, word):
+        """Return the colours of a word on the first line of a task: ink and ground."""
+        line = lines[task]
+        found = line.get_style_at_offset(console, line.plain.index(word))
+        return tuple(c and c.get_truecolor().hex for c in (found.color, found.bgcolor))
+
+    return text.plain, lines, style
+
+
+def test_cells_carry_the_colours_of_their_values(results, capsys, monkeypatch):
+    text, lines, style = shown(capsys, monkeypatch, results)
+    assert "c2st, 1,000 simulations" in text.splitlines()[0]
+    assert lines["NLE"].plain.split() == [*NAMES]
+    assert lines["slcp"].plain.split() == ["slcp", "0.750", "0.500*", "0.900"]
+    for task, word, value in (("slcp", "0.500*", 0.5), ("slcp", "0.750", 0.75),
+                              ("two_moons", "1.000", 1.0)):  # fmt: skip
+        ground, ink = shade(2 * value - 1)
+        assert style(task, word) == (ink, ground), word
+    assert len({style("slcp", w) for w in ("0.500*", "0.750", "0.900")}) == 3
+
+
+def test_what_has_no_value_is_told_in_words_without_a_ground(results, capsys, monkeypatch):
+    _, lines, style = shown(capsys, monkeypatch, results)
+    assert lines["two_moons"].plain.split() == ["two_moons", "failed", "1.000", "not", "run"]
+    assert style("two_moons", "failed")[1] is None
+    assert style("two_moons", "failed")[0] is not None
+    assert style("two_moons", "not run") == (None, None)
+
+
+def test_other_metrics_are_coloured_from_the_best_to_the_worst_of_a_task(
+    results, capsys, monkeypatch
+):
+    _, _, style = shown(capsys, monkeypatch, results, "--metric", "mmd")
+    assert style("slcp", "0.050")[1] == shade(0)[0]
+    assert style("slcp", "0.090")[1] == shade(1)[0]
+
+
+def test_one_task_has_no_heat_map(results, capsys, monkeypatch):
+    text, _, _ = shown(capsys, monkeypatch, results, "--task", "slcp")
+    assert "c2st, 1,000 simulations" not in text
