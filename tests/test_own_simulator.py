@@ -9,7 +9,7 @@ import scipy.stats as st
 import sbibench as sb
 from sbibench.core import priors
 from sbibench.core.deadline import Deadline
-from sbibench.core.errors import DeadlineError, NoneSucceededError, UsageError
+from sbibench.core.errors import DeadlineError, NoneSucceededError, SimulationError, UsageError
 from sbibench.core.probe import ProbeWarning
 from sbibench.core.simulator import Simulator
 from sbibench.core.task_fields import names
@@ -342,3 +342,19 @@ def test_parameters_may_be_lists_and_integers(key, thetas):
     exact = task().problem(1, 10).simulator(key, np.array(thetas, np.float64))
     given = task().problem(1, 10).simulator(key, thetas)
     np.testing.assert_array_equal(given.xs, exact.xs)
+
+
+def test_a_simulator_that_raises_later_is_told_in_one_line_with_the_mend(key):
+    def late(rng, thetas):
+        if (thetas[:, 1] > 1.9).any():
+            raise ValueError("too big")
+        return thetas + 0.3 * rng.normal(size=thetas.shape)
+
+    prior = dist.Uniform(-2 * np.ones(2), 2 * np.ones(2)).to_event(1)
+    task = sb.Task(name="late", prior=prior, simulate_batch=late, x_obs=np.zeros(2))
+    simulator = task.problem(1, 1000).simulator
+    simulator(key, np.zeros((10, 2)))
+    wanted = r"1 parameters: ValueError: too big \(.*test_own_simulator.py:\d+\).*parallel"
+    with pytest.raises(SimulationError, match=wanted) as caught:
+        simulator(key, np.full((1, 2), 1.95))
+    assert "\n" not in str(caught.value)

@@ -31,6 +31,10 @@ class DeadlineError(SbibenchError):
     status = "timeout"
 
 
+class SimulationError(SbibenchError):
+    """Somebody's own simulator raised an error."""
+
+
 class InvalidSimulationsError(SbibenchError):
     """Simulations came out NaN or infinite, and the algorithm does not accept that."""
 

@@ -16,10 +16,11 @@ from numpyro.distributions import Distribution
 
 from sbibench.core import priors
 from sbibench.core.blocks import BLOCK, row_blocks
-from sbibench.core.errors import UsageError
+from sbibench.core.errors import SbibenchError, SimulationError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.outputs import matrix
 from sbibench.core.probe import probe
+from sbibench.core.whose import told
 
 NO_SIMULATOR = (
     "there are stored simulations and no simulator, so no new parameters can be simulated; take a "
@@ -111,8 +112,26 @@ class Batched(Forward):
             probe(self.simulator, self._prior, self._x)
             self._probed = True
 
+    def _simulated(self, rng: np.random.Generator, block: np.ndarray) -> Any:
+        try:
+            return self.simulator(rng, block)
+        except SbibenchError:
+            raise
+        except Exception as error:  # somebody's own code: whatever it raises is told
+            raise SimulationError(
+                f"the simulator failed on some of {len(block)} parameters: {told(error)}; mend it, "
+                "return NaN for these rows, or let sb.simulators.parallel call it row by row, "
+                "where one that fails costs only itself"
+            ) from error
+
     def blocks(self, key: PRNGKeyArray, thetas: np.ndarray) -> Blocks:
-        """Yield the data of all rows."""
+        """Yield the data of all rows.
+
+        Raises
+        ------
+        SimulationError
+            If the simulator raises one of its own.
+        """
         self.probe()
         stream, p = getattr(self.simulator, "stream", None), len(self._x)
         for number, start in enumerate(range(0, len(thetas), BLOCK)):
@@ -120,7 +139,7 @@ class Batched(Forward):
             block = np.array(thetas[start : start + BLOCK], np.float64)
             n = len(block)
             if stream is None:
-                yield matrix(self.simulator(rng, block), n, p)
+                yield matrix(self._simulated(rng, block), n, p)
                 continue
             done = 0
             with contextlib.closing(stream(rng, block)) as pieces:
