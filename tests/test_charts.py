@@ -12,6 +12,7 @@ from sbibench.report.cells import cells, metrics, named
 from sbibench.report.intervals import intervals
 from sbibench.report.ranks import mean_ranks
 from sbibench.report.shades import CIVIDIS, shade
+from sbibench.report.timing import timed
 from sbibench.store.table import table
 
 
@@ -41,6 +42,25 @@ RUNS = table(
 def test_metrics_come_without_what_they_tell_besides_and_c2st_first():
     assert metrics(RUNS) == ["c2st"]
     assert metrics(RUNS.with_columns(pl.lit(1.0).alias("metric.a"))) == ["c2st", "a"]
+
+
+def test_a_metric_with_the_name_of_the_time_of_runs_is_refused():
+    assert metrics(timed(RUNS)) == ["c2st", "seconds"]
+    assert timed(RUNS)["metric.seconds"].to_list() == [b / 100 + 1 for b in RUNS["budget"]]
+    with pytest.raises(UsageError, match=r"called 'seconds'.*another name"):
+        timed(RUNS.with_columns(pl.lit(0.5).alias("metric.seconds")))
+
+
+def test_text_on_a_heat_map_has_the_ink_of_the_site():
+    values = {f"m{i}": 0.5 + i / 40 for i in range(21)}
+    runs = table([record(n, v, hidden=i) for i, (n, v) in enumerate(values.items())])
+    spec = plot.heatmap(runs).to_dict()
+    drawn = {d["name"]: d["ink"] for data in spec["datasets"].values() for d in data if "ink" in d}
+    assert drawn == {n: shade(2 * v - 1)[1] for n, v in values.items()}
+    assert set(drawn.values()) == {"#000000", "#ffffff"}
+    colour = spec["layer"][1]["encoding"]["color"]
+    assert colour["condition"]["value"] == "#ffffff"
+    assert colour["condition"]["test"] == "datum.ink === '#ffffff'"
 
 
 def test_a_label_with_other_settings_is_another_name():

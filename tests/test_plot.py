@@ -42,9 +42,11 @@ def test_findings_are_drawn_offline(tmp_path, d):
     pairs = gaussian_pairs("narrow", n=80, draws=20, d=d)
     findings = sb.diagnose(jax.random.key(0), pairs)
     chart = sb.plot.calibration(findings, pairs.names, "A title")
-    for ending in ("png", "svg"):
+    for ending, start in (("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF-")):
         chart.save(tmp_path / f"x.{ending}")
-        assert (tmp_path / f"x.{ending}").stat().st_size > 5000
+        saved = (tmp_path / f"x.{ending}").read_bytes()
+        assert saved.startswith(start)
+        assert len(saved) > 5000
     drawn = (tmp_path / "x.svg").read_text()
     for text in ("A title", "Expected coverage", "TARP", "L-C2ST", "Contraction", "theta_1"):
         assert text in drawn

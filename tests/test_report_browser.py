@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import pytest
 
@@ -10,8 +9,6 @@ from looks import faults
 from sbibench.report.site.html import slug
 from small_site import NASTY, make
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium on this machine")
 PHONE, DESKTOP = (390, 844), (1280, 900)
 DRAWN = ".chart svg.marks"
 
@@ -20,37 +17,6 @@ DRAWN = ".chart svg.marks"
 def site(tmp_path_factory):
     """Return the folder of the small site."""
     return make(tmp_path_factory.mktemp("site"))
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def tab(browser):
-    """Return a function that opens a tab; whatever goes wrong in it, or leaves the disk, fails."""
-    problems, requests, contexts = [], [], []
-
-    def opened(size=DESKTOP, scheme="light"):
-        viewport = dict(zip(("width", "height"), size, strict=True))
-        contexts.append(browser.new_context(viewport=viewport, color_scheme=scheme))
-        page = contexts[-1].new_page()
-        page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
-        page.on("pageerror", lambda e: problems.append(str(e)))
-        page.on("request", lambda r: requests.append(r.url))
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert not problems
-    assert requests
-    assert all(url.startswith(("file:", "data:")) for url in requests)
 
 
 def test_from_the_board_to_a_task_to_a_run(site, tab):

@@ -4,37 +4,21 @@ import polars as pl
 
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
+from sbibench.report.timing import SECONDS, run_seconds
 
 _SETTINGS = ("label", "algorithm", "settings", "share_fit", "samples")
 BOUNDED = ("c2st", "c2st_tuned")
 """Metrics between 1/2, the best, and 1, the worst; of all others smaller is better."""
-SECONDS = "seconds"
-"""What a site shows as one more metric, see `timed`."""
 
 
 def metrics(runs: pl.DataFrame) -> list[str]:
     """Return the metrics that runs have values of, C2ST first; not what metrics tell besides.
 
-    `SECONDS` of `timed` runs come last.
+    `SECONDS` of runs that are `timed` come last.
     """
     names = [c.removeprefix("metric.") for c in runs.columns if c.startswith("metric.")]
     of_quality = {n for n in names if "." not in n}
     return sorted(of_quality, key=lambda n: (n == SECONDS, n != "c2st", n))
-
-
-def run_seconds(runs: pl.DataFrame) -> pl.Expr:
-    """Return the seconds of simulating, fitting and sampling; those of metrics are not a run's."""
-    stages = [c for c in (f"seconds.{s}" for s in ("fit", "simulate", "sample")) if c in runs]
-    return pl.sum_horizontal(stages) if stages else pl.lit(None, pl.Float64)
-
-
-def timed(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs with their seconds as one more metric, the last: costs compare like values.
-
-    Runs that did not end by themselves have none.
-    """
-    done = pl.when(pl.col("status") == "done").then(run_seconds(runs).clip(1e-3))
-    return runs.with_columns(done.alias(f"metric.{SECONDS}"))
 
 
 def checked(runs: pl.DataFrame, metric: str) -> str:

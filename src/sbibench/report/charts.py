@@ -5,10 +5,11 @@ import math
 import altair as alt
 import polars as pl
 
-from sbibench.report.cells import BOUNDED, SECONDS, bounds, cells, checked, named, of_task, short
+from sbibench.report.cells import BOUNDED, bounds, cells, checked, named, of_task, short
 from sbibench.report.intervals import intervals
-from sbibench.report.shades import CIVIDIS, fraction
+from sbibench.report.shades import CIVIDIS, fraction, shade
 from sbibench.report.style import COLOURS
+from sbibench.report.timing import SECONDS
 
 _SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 _MORE = ["#882255", "#332288", "#999933", "#000000"]  # Tol 2021, chosen to differ from these
@@ -145,9 +146,12 @@ def heatmap(runs: pl.DataFrame, metric: str = "c2st", budget: int | None = None)
     every = found.filter(pl.col("budget") == at)
     found = every.filter(pl.col("n") > 0)
     low, high = bounds(found, metric)
+    shades = [fraction(*v) for v in zip(found["mean"], low, high, strict=True)]
     found = found.with_columns(
-        pl.Series("shade", [fraction(*v) for v in zip(found["mean"], low, high, strict=True)])
-    ).with_columns(pl.Series("text", [short(v) for v in found["mean"]], pl.String))
+        pl.Series("shade", shades, pl.Float64),
+        pl.Series("ink", [shade(f)[1] for f in shades], pl.String),
+        pl.Series("text", [short(v) for v in found["mean"]], pl.String),
+    )
     legend = None
     if metric in BOUNDED:
         labels = "format(0.5 + datum.value / 2, '.2f')"
@@ -158,8 +162,8 @@ def heatmap(runs: pl.DataFrame, metric: str = "c2st", budget: int | None = None)
     boxes = base.mark_rect().encode(
         x, y, alt.Color("shade:Q", scale=alt.Scale(domain=[0, 1], range=CIVIDIS), legend=legend)
     )
-    white = alt.condition("datum.shade < 0.55", alt.value("white"), alt.value("black"))
-    texts = base.mark_text(fontSize=11).encode(x, y, alt.Text("text:N"), color=white)
+    ink = alt.condition("datum.ink === '#ffffff'", alt.value("#ffffff"), alt.value("#000000"))
+    texts = base.mark_text(fontSize=11).encode(x, y, alt.Text("text:N"), color=ink)
     reasons = alt.Chart(_missing(every)).mark_text(fontSize=10, color="#666666")
     chart: alt.LayerChart = (
         (boxes + texts + reasons.encode(x, y, alt.Text("text:N")))

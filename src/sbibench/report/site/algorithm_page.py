@@ -9,11 +9,12 @@ import polars as pl
 
 from sbibench.core.settings import flat
 from sbibench.report import charts
-from sbibench.report.cells import SECONDS, cells, metrics, short
+from sbibench.report.cells import cells, metrics, short
 from sbibench.report.shades import fraction, shade
 from sbibench.report.site.data import script
 from sbibench.report.site.html import Markup, Page, fragment, link, prose, slug, table, tag
 from sbibench.report.site.task_page import runs_table
+from sbibench.report.timing import SECONDS
 
 STAGES = ("simulate", "fit", "sample", "density", "metrics")
 

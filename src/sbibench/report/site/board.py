@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from sbibench.report.cells import BOUNDED, SECONDS, bounds, cells, metrics, short
+from sbibench.report.cells import BOUNDED, bounds, cells, metrics, short
 from sbibench.report.intervals import intervals
 from sbibench.report.ranks import Rank, mean_ranks
 from sbibench.report.shades import CIVIDIS, fraction, shade
 from sbibench.report.site.html import Markup, Page, fragment, link, select, slug, table, tag
+from sbibench.report.timing import SECONDS
 
 Published = Mapping[tuple[str, str, str, int], float]
 """(metric, task, label, budget) -> the published mean."""

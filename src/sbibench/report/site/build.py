@@ -14,7 +14,7 @@ import vl_convert
 
 from sbibench.core.errors import UsageError
 from sbibench.core.run import RunRecord
-from sbibench.report.cells import named, timed
+from sbibench.report.cells import named
 from sbibench.report.site.algorithm_page import algorithm_page, cost_chart
 from sbibench.report.site.board import Published, board
 from sbibench.report.site.comparison_page import comparison_page
@@ -23,6 +23,7 @@ from sbibench.report.site.facts import TaskFacts
 from sbibench.report.site.html import Page, link, prose, slug, table, tag
 from sbibench.report.site.posteriors import Samples, posteriors, spread
 from sbibench.report.site.task_page import task_page
+from sbibench.report.timing import timed
 
 _MARK = ".sbibench-site"
 """A file in each site: what has none is not ours to replace."""
@@ -59,8 +60,8 @@ def build(
     comparison
         What `sb.compare` found, as plain values: it becomes a page that the first one leads to.
     """
-    _static(out)
     runs = timed(named(runs))
+    _static(out)
     cost_chart(runs, out)
     pages = [board(runs, published, title, compared=comparison is not None)]
     if comparison is not None:

@@ -7,10 +7,11 @@ import polars as pl
 
 from sbibench.core.words import duration
 from sbibench.report import charts
-from sbibench.report.cells import SECONDS, cells, metrics, named, short
+from sbibench.report.cells import cells, metrics, named, short
 from sbibench.report.site.data import script
 from sbibench.report.site.facts import TaskFacts
 from sbibench.report.site.html import Markup, Page, fragment, link, prose, select, slug, table, tag
+from sbibench.report.timing import SECONDS
 
 
 def task_page(runs: pl.DataFrame, facts: TaskFacts, drawn: bool, site: Path) -> Page:  # noqa: FBT001
