@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 import jax
 import numpy as np
 import numpyro.distributions as dist
@@ -48,3 +49,24 @@ def test_a_step_that_another_network_compiled_trains_as_its_own(key):
     other = fitted(PRIORS["box"], jax.random.key(4), shallow)
     np.testing.assert_array_equal(first.sample(key, 100), again.sample(key, 100))
     assert np.abs(first.sample(key, 100) - other.sample(key, 100)).max() > 0.01
+=======
+"""BayesFlow's parts that are kept from one network to the next."""
+
+import pytest
+
+pytest.importorskip("bayesflow", reason="the toolbox bayesflow is not installed")
+
+from sbibench.toolboxes import bayesflow as module
+
+
+def test_steps_are_used_again_and_those_not_used_for_longest_are_given_up(key, monkeypatch):
+    monkeypatch.setattr(module, "KEPT", 2)
+    monkeypatch.setattr(module, "_STEPS", {})
+    one, two, three = (module.Shapes(d=2, p=2, depth=1, batch_size=n) for n in (8, 16, 32))
+    with module.keras_guest(key, {}):
+        made = module.approximator(one)
+        module.approximator(two)
+        assert module.approximator(one).train_function is made.train_function
+        module.approximator(three)
+    assert list(module._STEPS) == [one, three]
+>>>>>>> h_own2

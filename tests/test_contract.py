@@ -2,13 +2,16 @@
 
 import json
 import sys
+import time
 
 import pytest
 
 from sbibench.cli import app
+from sbibench.contract import hard_cases
+from sbibench.contract.candidate import Candidate
 from sbibench.contract.kinds import NOUNS, noun_of
-from sbibench.contract.points import examine
-from sbibench.core.errors import UsageError
+from sbibench.contract.points import BrokenError, examine
+from sbibench.core.errors import BudgetExceededError, DeadlineError, SamplingError, UsageError
 
 MODULE = '''
 import dataclasses
@@ -151,6 +154,34 @@ def test_what_is_broken_is_found(theirs, name, broken):
     assert broken <= found
     if not broken:
         assert not found
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds", "message"),
+    [
+        (SamplingError("it gave up"), 0.0, None),
+        (DeadlineError("it is over"), 0.0, None),
+        (SamplingError(""), 0.0, "SamplingError has no text"),
+        (BudgetExceededError("1 asked for"), 0.0, "BudgetExceededError does not say why"),
+        (SamplingError("it gave up"), 0.2, "it took 0 s where"),
+    ],
+)
+def test_data_far_away_end_in_time_with_a_reason(monkeypatch, error, seconds, message):
+    class GivesUp:
+        def fit(self, key, problem):
+            time.sleep(seconds)
+            raise error
+
+    if seconds:
+        monkeypatch.setattr(hard_cases, "LATEST", 0.1)
+    monkeypatch.setattr(Candidate, "settings", GivesUp())
+    candidate = Candidate("rej_abc")
+    far = hard_cases.an_observation_far_from_everything_ends_with_samples_or_a_reason
+    if message is None:
+        far(candidate)
+    else:
+        with pytest.raises(BrokenError, match=message):
+            far(candidate)
 
 
 def test_points_that_do_not_apply_are_skipped_with_the_reason(theirs):

@@ -7,8 +7,16 @@ from sbibench.core.errors import UsageError
 
 elfi = pytest.importorskip("elfi", reason="the toolbox elfi is not installed")
 
-from sbibench.toolboxes.elfi import Process, bounds, demand_independent  # noqa: E402
+from sbibench.toolboxes.elfi import Process, bounds, cube_prior, demand_independent  # noqa: E402
 from sbibench.toolboxes.guest import guest  # noqa: E402
+
+
+def test_priors_are_known_again_and_few_are_kept():
+    made = [dist.Normal(np.zeros(1), np.full(1, 1.0 + i)).to_event(1) for i in range(2)]
+    first = cube_prior(made[0])
+    assert cube_prior(made[0]) is first
+    assert cube_prior(made[1]) is not first
+    assert 0 < cube_prior.cache_info().maxsize < 1000
 
 
 def test_predictions_are_those_of_the_toolbox(key):

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import numpy as np
 from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
@@ -17,6 +16,7 @@ from sbibench.core.compilation import keep_compiled_programs
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
 from sbibench.core.run import RunRecord
+from sbibench.report.marginals import marginal_table
 from sbibench.runner.limits import Limits
 from sbibench.runner.steps import steps
 from sbibench.runner.suite import spec
@@ -146,13 +146,7 @@ def _print_samples(record: RunRecord, store: Results) -> None:
     samples = store.samples(record.spec.id)
     if samples is None:
         return
-    shown = Table(title="The posterior")
-    shown.add_column("parameter")
-    for name in ("mean", "sd", "2.5 %", "97.5 %"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    for name, row in zip(_parameters(record, samples.shape[1]), moments(samples), strict=True):
-        shown.add_row(escape(name), *(f"{value:.4g}" for value in row))
-    out.print(shown)
+    out.print(marginal_table(_parameters(record, samples.shape[1]), samples))
     path = store.samples_path(record.spec.id)
     out.print(
         f"{len(samples):,} samples are in {path}: np.load({str(path)!r})['samples']",
@@ -164,12 +158,6 @@ def _parameters(record: RunRecord, d: int) -> Sequence[str]:
     """Return the names of the parameters of a run; by number if its task is no more what it was."""
     names: Sequence[str] = registry.TASKS.get(record.spec.task).parameter_names
     return names if len(names) == d else [str(i + 1) for i in range(d)]
-
-
-def moments(samples: np.ndarray) -> np.ndarray:
-    """Return mean, deviation and 2.5 % and 97.5 % quantile of samples [n, d] as [d, 4]."""
-    values = samples.astype(np.float64)
-    return np.stack([values.mean(0), values.std(0), *np.quantile(values, [0.025, 0.975], 0)], 1)
 
 
 def _print_record(record: RunRecord) -> None:

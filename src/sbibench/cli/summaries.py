@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+from sbibench.core.errors import UsageError
+
 
 def summary(where: str) -> str:
     """Return the first line of what `described` returns."""
@@ -10,14 +12,23 @@ def summary(where: str) -> str:
 
 
 def described(where: str) -> str:
-    """Return the docstring of `module:function` before its parameters, or the help of an app."""
+    """Return the docstring of `module:function` before its parameters, or the help of an app.
+
+    Raises
+    ------
+    UsageError
+        If there is neither.
+    """
     module, _, name = where.partition(":")
     for node in ast.parse((Path(__file__).parent / f"{module}.py").read_text()).body:
         if isinstance(node, ast.FunctionDef) and node.name == name:
             return (ast.get_docstring(node) or "").partition("\n\nParameters\n")[0]
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-            called = node.value
-            assert isinstance(called, ast.Call)
-            told = next(word.value for word in called.keywords if word.arg == "help")
-            return str(ast.literal_eval(told))
-    raise AssertionError(f"there is no {where}")  # a mistake of ours, which a test finds
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call)
+            and ast.unparse(node.targets[0]) == name
+        ):
+            for word in node.value.keywords:
+                if word.arg == "help":
+                    return str(ast.literal_eval(word.value))
+    raise UsageError(f"{where} is no function and no app with a help; see its name in the module")

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import time
 from typing import Any
 
 import jax
@@ -12,7 +13,14 @@ import numpyro.distributions as dist
 from sbibench.contract.candidate import KEY, STEPWISE, Candidate
 from sbibench.contract.points import Contract, demand, refusal
 from sbibench.contract.toy import TOY
-from sbibench.core.errors import InvalidSimulationsError, SbibenchError
+from sbibench.core.errors import (
+    BudgetExceededError,
+    EngineError,
+    InvalidSimulationsError,
+    NoReferenceError,
+    SbibenchError,
+    StoreError,
+)
 
 CONTRACT = Contract()
 
@@ -97,6 +105,12 @@ def positive_parameters_stay_positive(candidate: Candidate) -> None:
     demand(not out, f"{out} of 2000 samples are not positive")
 
 
+LIMIT, LATEST = 20.0, 120.0
+"""Seconds allowed, and after which it is too late: programs that compile look at no deadline."""
+
+NO_REASONS = (BudgetExceededError, NoReferenceError, StoreError, EngineError)
+"""Errors that tell of something else than data far away."""
+
 FAR = dataclasses.replace(
     TOY,
     prior=dist.Uniform(-np.ones(2), np.ones(2)).to_event(1),
@@ -110,10 +124,22 @@ FAR = dataclasses.replace(
     "SbibenchError (SamplingError) that says why there are no samples"
 )
 def an_observation_far_from_everything_ends_with_samples_or_a_reason(candidate: Candidate) -> None:
-    """And samples lie in the box."""
+    """Within the time limit, all but, and samples lie in the box."""
     candidate.infers()
-    problem = FAR.problem(1, 300, time_limit=20)
+    start = time.perf_counter()
+    problem = FAR.problem(1, 300, time_limit=LIMIT)
     samples = None
-    with contextlib.suppress(SbibenchError):
+    try:
         samples = candidate.settings.fit(KEY, problem).sample(KEY, 100)
+    except SbibenchError as error:
+        kind = type(error).__name__
+        demand(
+            not isinstance(error, NO_REASONS),
+            f"{kind} does not say why there are no samples: {error}",
+        )
+        demand(bool(str(error).strip()), f"{kind} has no text that says why there are no samples")
+    seconds = time.perf_counter() - start
+    demand(
+        seconds < LATEST, f"it took {seconds:.0f} s where problem.deadline was {LIMIT:.0f} s away"
+    )
     demand(samples is None or (np.abs(samples) <= 1).all(), "samples lie outside the prior's box")

@@ -85,5 +85,5 @@ def _at(address: str) -> list[str]:
     raise UsageError(
         f"{address} is no task, algorithm, metric or check: it should be a Task, or the class "
         "itself (no instance) of a frozen dataclass of settings, with `fit` for an algorithm and "
-        "`needs` for a metric or a check"
+        "`needs` for a metric or a check; sb.from_function makes an algorithm of a function"
     )

@@ -48,8 +48,14 @@ class Shapes:
     batch_size: int
 
 
+KEPT = 16
+"""Steps of training that are kept; each keeps the network alive that it was made for."""
+
 _STEPS: dict[Shapes, Any] = {}
-"""A step of training for each; it takes all weights as arguments, so other networks can use it."""
+"""A step of training for each; it takes all weights as arguments, so other networks can use it.
+
+The last used comes last.
+"""
 
 
 def approximator(shapes: Shapes) -> Any:
@@ -81,10 +87,12 @@ def approximator(shapes: Shapes) -> Any:
     )
     made.optimizer.build(made.trainable_variables)
     if shapes in _STEPS:
-        made.train_function = _STEPS[shapes]
+        made.train_function = _STEPS.pop(shapes)
     else:
         made.make_train_function()
-        _STEPS[shapes] = made.train_function
+    _STEPS[shapes] = made.train_function
+    if len(_STEPS) > KEPT:
+        del _STEPS[next(iter(_STEPS))]
     return made
 
 

@@ -4,6 +4,7 @@ ELFI 0.8; Lintusaari et al. 2018. Its length scale is one for all parameters, so
 have the same range: the cube.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -111,20 +112,16 @@ class CubePrior:
         return np.asarray(self._gradient(np.asarray(u, np.float64).reshape(self._d)))
 
 
-_CUBES: dict[int, tuple[Distribution, CubePrior]] = {}
-
-
+@functools.lru_cache(maxsize=64)
 def cube_prior(prior: Distribution) -> CubePrior:
-    """Return what belongs to this prior object, made once.
+    """Return what belongs to this prior object, the same for the same one: it compiles once.
 
     Raises
     ------
     UsageError
         If its parameters are not independent.
     """
-    if id(prior) not in _CUBES:  # the prior is kept alive, so its id stays its own
-        _CUBES[id(prior)] = prior, CubePrior(prior)
-    return _CUBES[id(prior)][1]
+    return CubePrior(prior)
 
 
 class Solved(NamedTuple):
