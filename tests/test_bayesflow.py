@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 import jax
 import numpy as np
 import numpyro.distributions as dist
@@ -9,6 +8,7 @@ import sbibench as sb
 pytest.importorskip("bayesflow", reason="the toolbox bayesflow is not installed")
 
 from sbibench.adapters.bayesflow_npe import BayesflowNPE
+from sbibench.toolboxes import bayesflow as module
 
 SETTINGS = BayesflowNPE(depth=3, epochs=4, batch_size=50)
 PRIORS = {
@@ -49,14 +49,6 @@ def test_a_step_that_another_network_compiled_trains_as_its_own(key):
     other = fitted(PRIORS["box"], jax.random.key(4), shallow)
     np.testing.assert_array_equal(first.sample(key, 100), again.sample(key, 100))
     assert np.abs(first.sample(key, 100) - other.sample(key, 100)).max() > 0.01
-=======
-"""BayesFlow's parts that are kept from one network to the next."""
-
-import pytest
-
-pytest.importorskip("bayesflow", reason="the toolbox bayesflow is not installed")
-
-from sbibench.toolboxes import bayesflow as module
 
 
 def test_steps_are_used_again_and_those_not_used_for_longest_are_given_up(key, monkeypatch):
@@ -69,4 +61,3 @@ def test_steps_are_used_again_and_those_not_used_for_longest_are_given_up(key, m
         assert module.approximator(one).train_function is made.train_function
         module.approximator(three)
     assert list(module._STEPS) == [one, three]
->>>>>>> h_own2

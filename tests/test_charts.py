@@ -8,7 +8,7 @@ from scipy import stats
 from sbibench.core.errors import UsageError
 from sbibench.core.run import RunRecord, RunSpec
 from sbibench.report import plot
-from sbibench.report.cells import cells, metrics, named
+from sbibench.report.cells import cells, checked, metrics, named
 from sbibench.report.intervals import intervals
 from sbibench.report.ranks import mean_ranks
 from sbibench.report.shades import CIVIDIS, shade
@@ -42,6 +42,11 @@ RUNS = table(
 def test_metrics_come_without_what_they_tell_besides_and_c2st_first():
     assert metrics(RUNS) == ["c2st"]
     assert metrics(RUNS.with_columns(pl.lit(1.0).alias("metric.a"))) == ["c2st", "a"]
+
+
+def test_results_without_any_metric_say_what_judges_them():
+    with pytest.raises(UsageError, match=r"has a metric: .* sb\.compare"):
+        checked(pl.DataFrame({"task": ["mine"], "label": ["NPE"]}), "c2st")
 
 
 def test_a_metric_with_the_name_of_the_time_of_runs_is_refused():

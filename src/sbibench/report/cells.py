@@ -23,6 +23,11 @@ def metrics(runs: pl.DataFrame) -> list[str]:
 
 def checked(runs: pl.DataFrame, metric: str) -> str:
     """Return the column of a metric, or raise `UsageError` if no run has it."""
+    if not metrics(runs):
+        raise UsageError(
+            "no run of these results has a metric: where no true posterior is known, sb.compare "
+            "judges methods, and sb.plot.posterior shows samples"
+        )
     if metric not in metrics(runs):
         raise unknown("metric of these results", metric, metrics(runs))
     return f"metric.{metric}"
