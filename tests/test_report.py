@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from sbibench.report.shades import shade
 from sbibench.report.site.comparison_page import comparison_page
 from sbibench.report.site.html import slug, tag, text
 from sbibench.report.site.outlines import SIDE, contours, densities, frame, marginals
@@ -76,7 +77,13 @@ def test_cells_say_means_published_failed_and_missing(site):
         ranks
     )
     seconds = re.search(r'<section data-metric="seconds" data-budget="1,000".*?</section>', page)[0]
-    assert 'href="tasks/mine.html#algorithm=NPE&amp;budget=1%2C000">' in seconds
+    # Its runs have settings of their own, and so a name of their own.
+    to = "tasks/mine.html#algorithm=NPE%20%282%29&amp;budget=1%2C000"
+    colour, ink = shade(0.5)
+    assert re.search(
+        rf'style="background:{colour};color:{ink}" title="NPE \(2\) on mine: 2000, mean over 2 '
+        rf'observations[^"]*"><a href="{re.escape(to)}" style="color:{ink}">2e\+03</a>', seconds
+    )  # fmt: skip
 
 
 def chart(site, name):

@@ -1,6 +1,7 @@
 """`sbibench report`: a static site of results."""
 
 import contextlib
+import functools
 import json
 import shlex
 from collections.abc import Mapping, Sequence
@@ -214,8 +215,14 @@ def command(record: RunRecord) -> str:
 
 def _changed(algorithm: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that are not the default, or all if there is no telling."""
-    try:
-        default = settings.flat(settings.as_dict(registry.ALGORITHMS.preset(algorithm)))
-    except SbibenchError:
-        default = {}
+    default = _default(algorithm)
     return {k: v for k, v in settings.flat(values).items() if k not in default or default[k] != v}
+
+
+@functools.cache
+def _default(algorithm: str) -> Mapping[str, Any]:
+    """Return the settings by default, or none if there is no telling."""
+    try:
+        return settings.flat(settings.as_dict(registry.ALGORITHMS.preset(algorithm)))
+    except SbibenchError:
+        return {}

@@ -11,7 +11,7 @@ from sbibench.core.settings import flat
 from sbibench.report import charts
 from sbibench.report.cells import cells, metrics, short
 from sbibench.report.shades import fraction, shade
-from sbibench.report.site.data import script
+from sbibench.report.site.data import plain, script
 from sbibench.report.site.html import Markup, Page, fragment, link, prose, slug, table, tag
 from sbibench.report.site.task_page import runs_table
 from sbibench.report.timing import SECONDS
@@ -52,7 +52,7 @@ def algorithm_page(runs: pl.DataFrame, name: str, description: str) -> Page:
 def cost_chart(runs: pl.DataFrame, site: Path) -> None:
     """Write the data of the chart that every algorithm's page shows."""
     known = [m for m in metrics(runs) if m != SECONDS and runs[f"metric.{m}"].count()]
-    specs = {"cost": charts.cost(runs, metric=known[0]).to_dict()} if known else {}
+    specs = {"cost": plain(charts.cost(runs, metric=known[0]))} if known else {}
     script(site / "data" / "charts" / "cost.js", "charts", "cost", specs)
 
 

@@ -8,7 +8,7 @@ from sbibench.core.finding import rebuilt
 from sbibench.core.words import duration
 from sbibench.report.calibration import calibration
 from sbibench.report.cells import short
-from sbibench.report.site.data import script
+from sbibench.report.site.data import plain, script
 from sbibench.report.site.html import Markup, Page, fragment, link, select, table, tag
 
 TESTS = {"sbc": "SBC", "coverage": "coverage", "tarp": "TARP", "lc2st": "L-C2ST"}
@@ -29,7 +29,7 @@ def comparison_page(found: Mapping[str, Any], site: Path) -> Page:
         findings = {n: rebuilt(c) for n, c in entry["checks"].items() if "missing" not in c}
         if any(f.arrays for f in findings.values()):
             title = f"{entry['label']}, {entry['budget']:,} simulations"
-            specs[title] = calibration(findings, found["parameters"], title).to_dict()
+            specs[title] = plain(calibration(findings, found["parameters"], title))
     script(site / "data" / "charts" / "comparison.js", "charts", "comparison", specs)
     content: list[object] = []
     for verdict in reversed(found["verdicts"]):

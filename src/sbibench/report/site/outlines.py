@@ -51,8 +51,13 @@ def frame(sets: Sequence[np.ndarray]) -> Frame:
 
 def densities(samples: np.ndarray, square: Frame) -> np.ndarray:
     """Return the density of each parameter in the frame, in equal steps: [d, steps]."""
-    columns = square.place(samples).T
-    counts = np.array([np.histogram(c, bins=_STEPS, range=(0, SIDE))[0] for c in columns])
+    bins = np.floor(square.place(samples) * (_STEPS / SIDE))
+    counts = np.array(
+        [
+            np.bincount(b[(b >= 0) & (b < _STEPS)].astype(int), minlength=_STEPS)
+            for b in np.ascontiguousarray(bins.T)
+        ]
+    )
     smooth: np.ndarray = gaussian_filter1d(counts / len(samples), 1.0, mode="nearest")
     return smooth
 

@@ -8,7 +8,7 @@ import polars as pl
 from sbibench.core.words import duration
 from sbibench.report import charts
 from sbibench.report.cells import cells, metrics, named, short
-from sbibench.report.site.data import script
+from sbibench.report.site.data import plain, script
 from sbibench.report.site.facts import TaskFacts
 from sbibench.report.site.html import Markup, Page, fragment, link, prose, select, slug, table, tag
 from sbibench.report.timing import SECONDS
@@ -30,10 +30,10 @@ def task_page(runs: pl.DataFrame, facts: TaskFacts, drawn: bool, site: Path) -> 
     """
     here = slug(facts.name)
     known = [m for m in metrics(runs) if runs[f"metric.{m}"].count()]
-    specs = {m: charts.metric(runs, facts.name, m).to_dict() for m in known}
+    specs = {m: plain(charts.metric(runs, facts.name, m)) for m in known}
     script(site / "data" / "charts" / f"{here}.js", "charts", facts.name, specs)
     judged = [m for m in known if m != SECONDS]
-    against = {m: charts.cost(runs, facts.name, m).to_dict() for m in judged}
+    against = {m: plain(charts.cost(runs, facts.name, m)) for m in judged}
     script(site / "data" / "charts" / f"{here}-cost.js", "charts", f"{facts.name}/cost", against)
     model = [tag("p", prose(p)) for p in facts.description.split("\n\n") if p.strip()]
     if facts.citation and "Source:" not in facts.description:
