@@ -14,9 +14,6 @@ CAMPAIGN = ROOT / "results" / "paper2021"
 ALGORITHMS = (
     "REJ-ABC", "SMC-ABC", "RF-ABC", "NLE", "SNLE", "NPE", "SNPE", "NRE", "SNRE", "SL",
 )  # fmt: skip
-SUPPLEMENT = {"RF-ABC": "supplement_rf_abc", "SL": "supplement_sl"}
-"""Where the published figures of those are that the main table does not have."""
-
 WORSE = 0.03
 """A cell is printed in bold when its mean is above the published one by more than this."""
 
@@ -38,10 +35,7 @@ by two standard errors of the difference, from the published spread over observa
 
 def page() -> str:
     """Return the page: one table per budget, one row per task, and how the cells compare."""
-    others = pl.concat(
-        [published.cells()]
-        + [published.cells(s).filter(pl.col("label") == a) for a, s in SUPPLEMENT.items()]
-    )
+    others = published.of_all()
     cells = compare(table(list(Results(CAMPAIGN))), others)
     shown = {(r["task"], r["label"], r["budget"]): r for r in cells.iter_rows(named=True)}
     text = HEAD

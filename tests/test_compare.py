@@ -36,6 +36,17 @@ def others(mean, sd, n=10):
     )
 
 
+def test_algorithms_that_the_main_table_lacks_have_the_figures_of_the_supplement():
+    cells = published.of_all()
+    assert cells.equals(pl.concat([published.cells(), cells[240:]]))
+    assert set(cells[240:]["label"]) == {"RF-ABC", "SL"}
+    at = _is("slcp", "RF-ABC", 1000)
+    figure = published.table("supplement_rf_abc").row(
+        by_predicate=_is("slcp", "RF-ABC", 1000, "algorithm"), named=True
+    )
+    assert cells.row(by_predicate=at, named=True)["c2st"] == figure["c2st_mean"]
+
+
 @pytest.mark.parametrize("study", published.studies())
 def test_every_published_table_has_cells_with_plausible_figures(study):
     cells = published.cells(study)

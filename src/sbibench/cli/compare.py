@@ -44,7 +44,8 @@ def compare(
     metric
         c2st, mmd or meddist; smaller is better for all of them.
     study
-        Which table of the 2021 paper: main_paper, the default, or one of its supplements.
+        Which table of the 2021 paper: main_paper or one of its supplements; by default the main
+        one and, of RF-ABC and SL, the supplement's.
     other
         What to compare with in place of these: CSV with one row per run, as sbibm has them, or
         another directory of results.
@@ -56,7 +57,10 @@ def compare(
     runs = everything(Results(results))[0]
     if not len(runs):
         raise UsageError(f"there are no results in {results}")
-    others = published.read_runs(other) if other else published.cells(study or "main_paper")
+    if other:
+        others = published.read_runs(other)
+    else:
+        others = published.cells(study) if study else published.of_all()
     found = cells_of(runs, others, metric, by_algorithm=True)
     if as_json:
         print_json(found.to_dicts())

@@ -104,7 +104,7 @@ def _described(kind: registry.Kind, name: str) -> str:
 
 def _published(runs: pl.DataFrame) -> Mapping[tuple[str, str, str, int], float]:
     """Return the published figures of the cells that runs belong to, under our labels."""
-    cells = published.cells()
+    cells = published.of_all()
     ours = {label: LABELS.get(label, label) for label in runs["label"].unique()}
     found = {}
     for metric in (m for m in published.METRICS if m in cells.columns):

@@ -18,6 +18,9 @@ from sbibench.store.index import read
 FOLDER = Path(__file__).parents[1] / "data" / "published"
 CORRECTED = "gaussian_mixture"
 """The task whose figures are taken from its rerun."""
+SUPPLEMENT = {"RF-ABC": "supplement_rf_abc", "SL": "supplement_sl"}
+"""Algorithms that the main table lacks, and the table that has them."""
+
 METRICS = tuple(sbibm.METRICS.values())
 
 
@@ -67,6 +70,12 @@ def cells(study: str = "main_paper") -> pl.DataFrame:
             if f"{m}_std" in found.columns
         ),
     )
+
+
+def of_all() -> pl.DataFrame:
+    """Return the cells of the main table and, of the algorithms that it lacks, the supplement's."""
+    more = [cells(study).filter(pl.col("label") == label) for label, study in SUPPLEMENT.items()]
+    return pl.concat([cells(), *more])
 
 
 def read_runs(path: Path) -> pl.DataFrame:
