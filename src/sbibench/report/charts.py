@@ -143,7 +143,7 @@ def heatmap(runs: pl.DataFrame, metric: str = "c2st", budget: int | None = None)
     """
     found = cells(runs, metric)
     at = max(found["budget"]) if budget is None else budget
-    every = found.filter(pl.col("budget") == at)
+    every = found.filter(budget=at)
     found = every.filter(pl.col("n") > 0)
     low, high = bounds(found, metric)
     shades = [fraction(*v) for v in zip(found["mean"], low, high, strict=True)]
@@ -152,13 +152,11 @@ def heatmap(runs: pl.DataFrame, metric: str = "c2st", budget: int | None = None)
         pl.Series("ink", [shade(f)[1] for f in shades], pl.String),
         pl.Series("text", [short(v) for v in found["mean"]], pl.String),
     )
-    legend = None
-    if metric in BOUNDED:
-        labels = "format(0.5 + datum.value / 2, '.2f')"
-        legend = alt.Legend(title=metric, values=[0, 0.5, 1], labelExpr=labels)
+    labels = "format(0.5 + datum.value / 2, '.2f')"
+    fixed = alt.Legend(title=metric, values=[0, 0.5, 1], labelExpr=labels)
+    legend = fixed if metric in BOUNDED else None
     x = alt.X("name:N", title=None, axis=alt.Axis(orient="top", labelAngle=-40))
-    y = alt.Y("task:N", title=None)
-    base = alt.Chart(found)
+    y, base = alt.Y("task:N", title=None), alt.Chart(found)
     boxes = base.mark_rect().encode(
         x, y, alt.Color("shade:Q", scale=alt.Scale(domain=[0, 1], range=CIVIDIS), legend=legend)
     )
