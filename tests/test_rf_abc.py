@@ -129,7 +129,10 @@ def test_time_ends_the_trees_and_those_there_are_serve(toy_task, key):
 
 
 def test_a_support_that_is_no_product_of_intervals_is_refused(toy_task, key):
-    task = dataclasses.replace(toy_task, prior=dist.Dirichlet(np.ones(2)))
+    wedge = dist.TransformedDistribution(
+        dist.Normal(np.zeros(2), np.ones(2)).to_event(1), dist.transforms.OrderedTransform()
+    )
+    task = dataclasses.replace(toy_task, prior=wedge)
     with pytest.raises(UsageError, match="product of intervals"):
         RFABC(Forest(trees=10)).fit(key, task.problem(1, 200)).sample(key, 100)
 

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,8 +11,6 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
-
-from sbibench.core import problem
 
 out = Console(emoji=False)
 err = Console(stderr=True, emoji=False)
@@ -38,7 +36,7 @@ def bars(*, transient: bool = True) -> Progress:
 
 
 @contextlib.contextmanager
-def stages() -> Iterator[problem.Progress]:
+def stages() -> Iterator[Callable[[str, int, int | None], None]]:
     """Show what is being done while it takes time: yield (stage, done, total) -> None."""
     with bars() as shown:
         bar = shown.add_task("starting", total=None)

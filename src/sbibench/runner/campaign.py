@@ -4,12 +4,14 @@ import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
 from distributed import Client, Future, KilledWorker
+from distributed.comm.core import CommClosedError
 
 from sbibench.core.errors import EngineError
 from sbibench.core.run import RunRecord
@@ -108,11 +110,14 @@ class _Campaign:
         self._line.extend(groups(todo).items())
         # What workers announce under the name of a client is forgotten when the client is gone.
         topic = self._client.id
-        self._client.subscribe_topic(topic, self._announced)
         try:
+            self._client.subscribe_topic(topic, self._announced)
             self._loop()
+        except CommClosedError as error:
+            raise EngineError(_GONE) from error
         finally:
-            self._client.unsubscribe_topic(topic)
+            with suppress(CommClosedError):  # a scheduler that is gone has forgotten it
+                self._client.unsubscribe_topic(topic)
 
     def _loop(self) -> None:
         while self._line or self._running:
