@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 
@@ -97,4 +98,6 @@ def test_a_function_of_a_file_runs_from_the_command_line_and_in_workers(theirs, 
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         if command[0] == "run":
-            assert json.loads(done.stdout)["spec"]["settings"] == {"shift": 0.1}
+            settings = json.loads(done.stdout)["spec"]["settings"]
+            assert re.fullmatch("[0-9a-f]{16}", settings.pop("version"))  # of its code
+            assert settings == {"shift": 0.1}
