@@ -64,7 +64,7 @@ class EachTo(Transform):  # type: ignore[misc]  # numpyro is untyped
     def _inverse(self, y: Any) -> Any:
         return jnp.stack([part.inv(y[..., i]) for i, part in enumerate(self.parts)], -1)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:  # noqa: ARG002
+    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:  # noqa: ARG002 - numpyro's
         """Return log |dθ/du| [...]."""
         each = [
             part.log_abs_det_jacobian(x[..., i], y[..., i]) for i, part in enumerate(self.parts)

@@ -29,6 +29,7 @@ class Stored:
         """Parameters and data: by these a `Simulator` knows that there is nothing to run."""
         return self.thetas, self.xs
 
+    # All simulators are called alike.
     def __call__(self, rng: np.random.Generator, thetas: np.ndarray) -> np.ndarray:  # noqa: ARG002
         """Refuse to simulate."""
         raise UsageError(NO_SIMULATOR)

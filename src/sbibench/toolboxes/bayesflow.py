@@ -96,7 +96,7 @@ def approximator(shapes: Shapes) -> Any:
     return made
 
 
-class WholeBatches(bayesflow.datasets.OfflineDataset):  # type: ignore[misc]
+class WholeBatches(bayesflow.datasets.OfflineDataset):  # type: ignore[misc]  # keras is untyped
     """Minibatches of one size: the rest of an epoch is left out, another one in each.
 
     A smaller one would need a program of its own.
@@ -108,7 +108,7 @@ class WholeBatches(bayesflow.datasets.OfflineDataset):  # type: ignore[misc]
         return int(self.num_samples // self.batch_size)
 
 
-class Watch(keras.callbacks.Callback):  # type: ignore[misc]
+class Watch(keras.callbacks.Callback):  # type: ignore[misc]  # untyped
     """Sets the learning rate of each epoch, reports it, and ends training when the time is over.
 
     Parameters

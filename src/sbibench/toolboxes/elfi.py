@@ -142,7 +142,7 @@ class Solved(NamedTuple):
         return apart, self.variance * np.exp(-0.5 * squares)
 
 
-class Process(elfi.GPyRegression):  # type: ignore[misc]
+class Process(elfi.GPyRegression):  # type: ignore[misc]  # elfi is untyped
     """ELFI's Gaussian process on the unit cube; GPy fits it, what it predicts is computed here.
 
     GPy takes milliseconds for each prediction, nearly all of a fit, and ELFI's own shortcut fails

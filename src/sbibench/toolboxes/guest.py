@@ -57,7 +57,7 @@ def guest(key: PRNGKeyArray, info: Info) -> Iterator[int]:
         finally:
             logging.disable(disabled)
             random.setstate(python_state)
-            np.random.set_state(numpy_state)  # noqa: NPY002
+            np.random.set_state(numpy_state)  # noqa: NPY002 - restored
             said = dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
             if said:
                 info["warnings"] = " | ".join(said)[:LONGEST]

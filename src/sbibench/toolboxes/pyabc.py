@@ -33,7 +33,7 @@ def distance(x: dict[str, Any], x0: dict[str, Any]) -> float:
     return float(l2(x["x"][None], x0["x"])[0]) if np.isfinite(x["x"]).all() else np.inf
 
 
-class Prior(DistributionBase):  # type: ignore[misc]
+class Prior(DistributionBase):  # type: ignore[misc]  # pyabc is untyped
     """Our prior as pyABC wants it: one draw, one density."""
 
     def __init__(self, key: PRNGKeyArray, prior: Any, deadline: Deadline) -> None:
@@ -93,7 +93,7 @@ class Model:
         return {"x": simulation.xs[0]}
 
 
-class BudgetedSampler(Sampler):  # type: ignore[misc]
+class BudgetedSampler(Sampler):  # type: ignore[misc]  # pyabc is untyped
     """Samples one particle after the other until the budget or the time is used.
 
     `partial` is then what it had accepted for a population that did not become complete, and

@@ -117,7 +117,7 @@ def _cell(
     )
 
 
-def _legend(metric: str, blocks: int, has_published: bool) -> Markup:  # noqa: FBT001
+def _legend(metric: str, blocks: int, has_published: bool) -> Markup:  # noqa: FBT001 - private
     good, bad = "0.5 (good)", "1 (bad)"
     if metric not in BOUNDED:
         good, bad = "best of the task", "worst of the task"

@@ -41,7 +41,7 @@ def link(content: object, to: str, **attributes: object) -> Markup:
     return tag("a", content, href=to, **attributes)
 
 
-def row(cells: Iterable[object], head: bool = False) -> Markup:  # noqa: FBT001, FBT002
+def row(cells: Iterable[object], head: bool = False) -> Markup:  # noqa: FBT001, FBT002 - its only flag
     """Return a row of a table; cells that are elements of one stay as they are."""
     made = []
     for cell in cells:

@@ -14,7 +14,12 @@ from sbibench.report.site.html import Markup, Page, fragment, link, prose, selec
 from sbibench.report.timing import SECONDS
 
 
-def task_page(runs: pl.DataFrame, facts: TaskFacts, drawn: bool, site: Path) -> Page:  # noqa: FBT001
+def task_page(
+    runs: pl.DataFrame,
+    facts: TaskFacts,
+    drawn: bool,  # noqa: FBT001 - its only flag
+    site: Path,
+) -> Page:
     """Write the data of a task's charts, and return its page.
 
     Parameters
