@@ -16,7 +16,7 @@ import pytest
 import light
 from sbibench.cli.engine import Where
 from sbibench.core.errors import UsageError
-from sbibench.runner import cluster
+from sbibench.runner import campaign, cluster
 from sbibench.store.results import Results
 
 QUICK = {"seconds": 0.05}
@@ -83,6 +83,26 @@ def test_a_worker_that_dies_on_a_scheduler_of_others(several, tmp_path):
     _, err = runner.communicate(timeout=120)
     assert (runner.returncode, err) == (0, "")
     assert light.outcome(Results(tmp_path / "out")) == light.expected(light.specs(60, **QUICK))
+
+
+def test_a_worker_that_dies_with_results_nobody_has_fetched(several, tmp_path, monkeypatch):
+    _, workers, _ = several
+    ended, lost = campaign._Campaign._ended, []
+
+    def late(self, future):
+        if not lost:
+            (holder,) = self._client.who_has([future])[future.key]
+            pid = self._client.run(os.getpid, workers=[holder])[holder]
+            next(w for w in workers if w.pid == pid).kill()
+            wait_for(lambda: future.status != "finished")
+            lost.append(future.key)
+        ended(self, future)
+
+    monkeypatch.setattr(campaign._Campaign, "_ended", late)
+    with cluster.existing(str(tmp_path / "scheduler.json")) as client:
+        light.run_on(client, tmp_path / "out", 10, QUICK)
+    assert lost
+    assert light.outcome(Results(tmp_path / "out")) == light.expected(light.specs(10, **QUICK))
 
 
 def test_a_scheduler_that_dies(several, tmp_path):

@@ -213,14 +213,15 @@ class _Campaign:
         """Keep what there is of a group whose work has ended, however it has."""
         del self._futures[future.key]
         key, planned = self._running.pop(future.key)
-        if future.status == "finished":
+        left = [w for w in planned if w.spec.id in self._owed]
+        status = future.status
+        if status == "finished":
             for result in future.result():
                 self._keep(*result)
-        elif future.status == "error":
+        elif status == "error":
             error = future.exception()
             if isinstance(error, EngineError):
                 raise error
-            left = [w for w in planned if w.spec.id in self._owed]
             if isinstance(error, KilledWorker):
                 # What computes is a process of its own: that a worker dies is not the run's fault.
                 self._deaths[key] = self._deaths.get(key, 0) + 1
@@ -230,8 +231,11 @@ class _Campaign:
                 self._line.append((key, left))
                 return
             what = f"{type(error).__name__}: {error}"
-            for work in [self._owed[w.spec.id] for w in planned if w.spec.id in self._owed]:
+            for work in [self._owed[w.spec.id] for w in left]:
                 self._keep(given_up(work, self._metrics, "failed", what), None)
-        else:
+        elif status == "cancelled":
             raise EngineError(_GONE)
+        else:  # done, but the worker that had the results died before they were fetched
+            self._line.append((key, left))
+            return
         self._claims.give_back(key)
