@@ -156,6 +156,18 @@ def test_what_is_broken_is_found(theirs, name, broken):
         assert not found
 
 
+def test_without_a_posterior_the_points_about_it_are_left(theirs):
+    found = outcomes(f"{theirs}:Bare")
+    broken = found["samples have shape and type and the budget is kept"]
+    assert broken.reason == "fit returned Bare, which has no sample and no info"
+    left = {p for p, o in found.items() if o.reason == "fit gave no posterior, see above"}
+    assert {p for p, o in found.items() if o.status == "failed"} == {
+        "settings are a frozen dataclass",
+        broken.point,
+    }
+    assert {"same key same samples", "one parameter one datum and a constant column"} <= left
+
+
 @pytest.mark.parametrize(
     ("error", "seconds", "message"),
     [

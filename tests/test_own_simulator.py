@@ -247,6 +247,21 @@ def test_what_may_be_meant_is_warned_of(key, name):
     assert len(simulations.thetas) == 10
 
 
+def _asks_for_numbers(key, theta):
+    return np.array([float(theta[0]), 1.0])
+
+
+def _branches(key, theta):
+    return theta if theta[0] > 0 else -theta
+
+
+@pytest.mark.parametrize("function", [_asks_for_numbers, _branches])
+def test_numpy_in_place_of_jax_is_refused_with_the_line(key, function):
+    mine = sb.Task(name="mine", prior=BOX, simulate=function, x_obs=np.zeros(2))
+    with pytest.raises(UsageError, match=r"no pure JAX .*test_own_simulator.py:\d+; .*rowwise"):
+        data(mine, key, 5)
+
+
 @pytest.mark.parametrize(("d", "p"), [(1, 1), (4, 5), (5, 4), (4, 4), (6, 1)])
 def test_the_probe_suits_all_dimensions(key, d, p):
     mixing = np.ones((d, p))

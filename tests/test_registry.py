@@ -106,6 +106,8 @@ def test_anybody_s_own_object_is_reached_by_its_address(tmp_path, monkeypatch):
     for half in (":thing", "their_module:"):
         with pytest.raises(UsageError, match="as module:name"):
             registry.TASKS.get(half)
+    with pytest.raises(UsageError, match="not its file: their_module:thing, in the folder"):
+        registry.TASKS.get("there/their_module.py:thing")
     with pytest.raises(UsageError, match="did you mean 'thing'"):
         registry.TASKS.get("their_module:thin")
     with pytest.raises(UsageError, match="no module 'not_there'"):

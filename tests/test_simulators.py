@@ -3,6 +3,7 @@
 import io
 import sys
 import time
+import warnings
 
 import jax
 import numpy as np
@@ -15,6 +16,7 @@ from sbibench.core import registry
 from sbibench.core.deadline import Deadline
 from sbibench.core.errors import BudgetExceededError, DeadlineError, SbibenchError, UsageError
 from sbibench.core.forward import Batched
+from sbibench.core.given_pairs import PriorWarning
 from sbibench.core.simulator import Simulator
 from sbibench.runner import process
 
@@ -422,3 +424,15 @@ def test_pairs_of_another_problem_are_refused():
         task(sb.simulators.stored((thetas, np.zeros((10, 3)))))
     with pytest.raises(UsageError, match="10 of 10 stored parameters lie outside the prior"):
         task(sb.simulators.stored((thetas + 5, xs)))
+
+
+def test_stored_parameters_that_do_not_follow_the_prior_are_warned_of():
+    thetas, xs = pairs(300)
+    squeezed = thetas * [1, 0.5]
+    with pytest.warns(PriorWarning, match=r"parameters \[1\] .* do not follow the prior"):
+        task(sb.simulators.stored((squeezed, xs)))
+    grid = np.stack(np.meshgrid(*[(np.arange(20) - 9.5) / 5] * 2), -1).reshape(-1, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        task(sb.simulators.stored((thetas, xs)))
+        task(sb.simulators.stored((grid, np.zeros((400, 2)))))

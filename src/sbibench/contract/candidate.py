@@ -5,9 +5,10 @@ from typing import Any
 
 import jax
 
-from sbibench.contract.points import not_for
+from sbibench.contract.points import demand, not_for
 from sbibench.contract.toy import TOY
 from sbibench.core import registry, settings
+from sbibench.core.posterior import Posterior
 from sbibench.core.problem import Problem
 from sbibench.core.task import Task
 
@@ -69,21 +70,35 @@ class Candidate:
 
     def fit(self, task: Task, key: jax.Array = KEY) -> Any:
         """Return the posterior of a task's first observation."""
-        return self.settings.fit(key, task.problem(1, self.budget))
+        self.fits()
+        return self._posterior(task.problem(1, self.budget), key)
 
     @property
     def fitted(self) -> tuple[Problem, Any]:
-        """The toy problem and its posterior; what can't be fitted says so once."""
-        if self._failed:
-            not_for("it could not be fitted, see above")
+        """The toy problem and its posterior; what gives none says so once."""
+        self.fits()
         if self._fitted is None:
             self._failed = True
             problem = TOY.problem(1, self.budget)
-            self._fitted = problem, self.settings.fit(jax.random.key(0), problem)
+            self._fitted = problem, self._posterior(problem, jax.random.key(0))
             self._failed = False
         return self._fitted
 
+    def _posterior(self, problem: Problem, key: jax.Array) -> Any:
+        posterior = self.settings.fit(key, problem)
+        lacking = [n for n in ("sample", "amortized", "info") if not hasattr(posterior, n)]
+        kind = type(posterior).__name__
+        demand(not lacking, f"fit returned {kind}, which has no {' and no '.join(lacking)}")
+        demand(isinstance(posterior, Posterior), f"fit returned {kind}, which is no Posterior")
+        return posterior
+
+    def fits(self) -> None:
+        """Leave points that need a posterior, once `fit` has given none for the toy problem."""
+        if self._failed:
+            not_for("fit gave no posterior, see above")
+
     def infers(self) -> None:
         """Leave points that are about inference."""
+        self.fits()
         if self.name in BASELINES:
             not_for("a baseline infers nothing from simulations")

@@ -39,6 +39,7 @@ PARTLY_INVALID = dataclasses.replace(TOY, simulate=_partly_invalid)
 )
 def invalid_rows_are_dropped_or_refused(candidate: Candidate) -> None:
     """By choice, where there is a setting `invalid`."""
+    candidate.fits()
     settings, budget = candidate.settings, candidate.budget
     problem = PARTLY_INVALID.problem(1, budget)
     if not hasattr(settings, "invalid"):

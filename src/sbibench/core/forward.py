@@ -14,13 +14,13 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from numpyro.distributions import Distribution
 
-from sbibench.core import priors
 from sbibench.core.blocks import BLOCK, row_blocks
 from sbibench.core.errors import SbibenchError, SimulationError, UsageError
+from sbibench.core.given_pairs import check_pairs
 from sbibench.core.keys import numpy_rng
 from sbibench.core.outputs import matrix
 from sbibench.core.probe import probe
-from sbibench.core.whose import told
+from sbibench.core.whose import line_of, told
 
 NO_SIMULATOR = (
     "there are stored simulations and no simulator, so no new parameters can be simulated; take a "
@@ -33,6 +33,9 @@ Simulate = Callable[[Any, Any], Any]
 SimulateBatch = Callable[[np.random.Generator, np.ndarray], Any]
 """(rng, θ [n, d] float64) -> x [n, p], NumPy in and out."""
 
+
+_NOT_JAX = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
+"""What JAX raises where values are asked for while it traces a function."""
 
 Blocks = Generator[np.ndarray, None, None]
 """Data [m, p] of some rows after the other; closing it ends what it has started."""
@@ -67,14 +70,27 @@ class Vmapped(Forward):
         self._p = p
 
     def blocks(self, key: PRNGKeyArray, thetas: np.ndarray) -> Blocks:
-        """Yield the data of all rows in blocks of 1000."""
-        for block in row_blocks(self._simulate, thetas, key=key):
-            if block.shape[1:] != (self._p,):
-                raise UsageError(
-                    f"the simulator returned x of shape {block.shape[1:]} for one θ, "
-                    f"not ({self._p},)"
-                )
-            yield np.asarray(block)
+        """Yield the data of all rows in blocks of 1000.
+
+        Raises
+        ------
+        UsageError
+            If the function returns another shape, or is none of JAX.
+        """
+        try:
+            for block in row_blocks(self._simulate, thetas, key=key):
+                if block.shape[1:] != (self._p,):
+                    raise UsageError(
+                        f"the simulator returned x of shape {block.shape[1:]} for one θ, "
+                        f"not ({self._p},)"
+                    )
+                yield np.asarray(block)
+        except _NOT_JAX as error:
+            raise UsageError(
+                f"the simulator is no pure JAX function: {type(error).__name__} in "
+                f"{line_of(error) or 'a library'}; write it with jax.numpy and jax.random, or pass "
+                "one in NumPy as simulate_batch, or as simulate_batch=sb.simulators.rowwise(f)"
+            ) from error
 
 
 class Batched(Forward):
@@ -98,7 +114,7 @@ class Batched(Forward):
         self.pairs = getattr(simulate_batch, "pairs", None)
         if self.pairs is not None:
             thetas, xs = self.pairs
-            _check_pairs(thetas, xs, prior, x)
+            check_pairs(thetas, xs, prior, x)
 
     def probe(self) -> None:
         """Look for mistakes in how the function treats a batch; once, with few simulations.
@@ -148,21 +164,6 @@ class Batched(Forward):
                     yield matrix(piece, len(piece), p) if len(piece) else np.empty((0, p))
             if done != n:
                 raise UsageError(f"the simulator returned {done} rows for {n} parameters")
-
-
-def _check_pairs(thetas: np.ndarray, xs: np.ndarray, prior: Distribution, x: np.ndarray) -> None:
-    for what, got, wanted in (
-        ("parameters", thetas.shape[1], prior.event_shape[0]),
-        ("data values", xs.shape[1], len(x)),
-    ):
-        if got != wanted:
-            raise UsageError(f"the stored simulations have {got} {what}, not {wanted}")
-    out = int((~priors.rows(prior).inside(priors.rows(prior).single(thetas))).sum())
-    if out:
-        raise UsageError(
-            f"{out} of {len(thetas)} stored parameters lie outside the prior, which they must be "
-            "drawn from"
-        )
 
 
 def forward(simulate: Simulate | Forward, p: int) -> Forward:

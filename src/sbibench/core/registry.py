@@ -140,6 +140,11 @@ class Kind:
         module, _, attribute = address.partition(":")
         if not module or not attribute:
             raise UsageError(f"write {self.what}s of your own as module:name, not {address!r}")
+        if module.endswith(".py"):
+            raise UsageError(
+                f"write the module, not its file: {Path(module).stem}:{attribute}, in the folder "
+                "where the file is"
+            )
         try:
             found = importlib.import_module(module)
         except ModuleNotFoundError as error:
