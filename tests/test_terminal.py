@@ -33,9 +33,11 @@ def results(tmp_path):
     return store.path
 
 
-def shown(capsys, monkeypatch, *arguments):
+def shown(capsys, monkeypatch, *arguments, width=100):
     """Return what `results show` prints to a terminal with colours, and a function for styles."""
-    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system="truecolor")
+    console = Console(
+        file=io.StringIO(), width=width, force_terminal=True, color_system="truecolor"
+    )
     monkeypatch.setattr(stored, "out", console)
     code, _, _ = call(capsys, "results", "show", *arguments)
     assert code == 0
@@ -82,3 +84,24 @@ def test_other_metrics_are_coloured_from_the_best_to_the_worst_of_a_task(
 def test_one_task_has_no_heat_map(results, capsys, monkeypatch):
     text, _, _ = shown(capsys, monkeypatch, results, "--task", "slcp")
     assert "c2st, 1,000 simulations" not in text
+
+
+@pytest.mark.parametrize("width", [80, 60, 40])
+def test_where_there_is_little_room_no_value_is_cut(tmp_path, capsys, monkeypatch, width):
+    store = Results(tmp_path / "results")
+    store.prepare()
+    labels = ["NLE", "NPE", "NRE", "REJ-ABC", "RF-ABC", "SMC-ABC", "SNLE", "SNPE", "a new method"]
+    values = {}
+    for i, task in enumerate(["gaussian_linear_uniform", "slcp"]):
+        for j, label in enumerate(labels):
+            made = record(label, task, 1000, 1, c2st=(value := 0.511 + 0.013 * (9 * i + j)))
+            made.spec.settings["hidden"] = j
+            store.write(made, np.zeros((2, 2), np.float32))
+            values[task, label] = f"{value:.3f}"
+    text, _, _ = shown(capsys, monkeypatch, store.path, width=width)
+    assert "…" not in text
+    assert all(len(line) <= width for line in text.splitlines())
+    for value in values.values():
+        assert text.count(value) == 2, value  # in the map and in the table
+    maps = text.count("c2st, 1,000 simulations")
+    assert maps == {80: 1, 60: 2, 40: 5}[width]

@@ -102,7 +102,8 @@ def results_show(
     mapped = metric[0] if metric else next(iter(metrics(runs)), None)
     if mapped and runs["task"].n_unique() > 1:
         for budget in sorted(runs["budget"].unique()):
-            out.print(heatmap(named(runs), mapped, budget))
+            for part in heatmap(named(runs), mapped, budget, out.width):
+                out.print(part)
     out.print(benchmark_table(cells, out.width))
     if (runs["status"] != "done").any():
         out.print(failure_table(runs))

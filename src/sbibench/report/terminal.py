@@ -1,7 +1,11 @@
 """Tables for a terminal."""
 
+import textwrap
+from collections.abc import Iterator
+
 import polars as pl
 from rich.box import SIMPLE
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -12,6 +16,8 @@ _COUNTS = 31
 """Characters that counts, seconds and lines between columns take, beside names and metrics."""
 _ERROR, _DEVIATION = 17, 26
 """Characters of a metric with its error, and with its deviation and error."""
+_SQUARE = range(6, 10)
+"""Characters of a value in the heat map: at least, and up to which more are of use."""
 _LIMITS = ((0.6, "green"), (0.8, "yellow"), (1.01, "red"))
 
 
@@ -20,6 +26,10 @@ def _c2st(value: float | None) -> str:
         return "[dim]-[/]"
     colour = next(colour for limit, colour in _LIMITS if value < limit)
     return f"[{colour}]{value:.3f}[/]"
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def _done(done: int, runs: int) -> str:
@@ -32,7 +42,7 @@ def benchmark_table(cells: pl.DataFrame, width: int = 120) -> Table:
     Its columns: how many runs are done (of how many, if not all), the mean of each metric with its
     standard error in brackets and its standard deviation over runs, as far as the terminal is wide
     enough for them, and the mean seconds of a run without its metrics. What a metric tells besides
-    its value is left to the exported table.
+    its value is left to the exported table. Lines around cells are left out where they don't fit.
     """
     every = [c.removesuffix(".sd") for c in cells.columns if c.endswith(".sd")]
     metrics = [m for m in every if not any(m.startswith(f"{other}.") for other in every)]
@@ -46,8 +56,8 @@ def benchmark_table(cells: pl.DataFrame, width: int = 120) -> Table:
         if errors
         else None,
     )
-    shown.add_column("task", no_wrap=True)
-    shown.add_column("algorithm", no_wrap=True)
+    for name in ("task", "algorithm"):  # where there is no room at all, words give way to numbers
+        shown.add_column(name, overflow="fold")
     for name in ("budget", "done", *metrics, "s"):
         shown.add_column(name, justify="right", no_wrap=True)
     before = None
@@ -67,14 +77,18 @@ def benchmark_table(cells: pl.DataFrame, width: int = 120) -> Table:
             f"{row['budget']:,}",
             _done(row["runs"] - row["failed"], row["runs"]),
             *values,
-            "-" if row["seconds"] is None else f"{row['seconds']:.1f}",
+            _seconds(row["seconds"]),
         )
         before = row["task"]
+    if Console(width=1000).measure(shown).maximum > width:
+        shown.box, shown.padding, shown.pad_edge = SIMPLE, (0, 1, 0, 0), False
     return shown
 
 
-def heatmap(runs: pl.DataFrame, metric: str, budget: int) -> Table:
-    """Return the means of a metric at a budget, tasks by algorithms, coloured as in charts.
+def heatmap(runs: pl.DataFrame, metric: str, budget: int, width: int = 120) -> Iterator[Table]:
+    """Yield the means of a metric at a budget, tasks by algorithms, coloured as in charts.
+
+    As many algorithms are side by side as a terminal is wide enough for.
 
     Raises
     ------
@@ -85,25 +99,33 @@ def heatmap(runs: pl.DataFrame, metric: str, budget: int) -> Table:
     low, high = bounds(found, metric)
     ends = zip(found.iter_rows(named=True), low, high, strict=True)
     at = {(row["task"], row["name"]): (row, a, b) for row, a, b in ends}
-    names = found["name"].unique().sort().to_list()
-    shown = Table(title=f"{metric}, {budget:,} simulations", box=SIMPLE, padding=0, pad_edge=False)
-    shown.add_column("", no_wrap=True)
-    for name in names:
-        shown.add_column(escape(name), justify="center")
-    for task in found["task"].unique().sort():
-        shown.add_row(escape(task), *(_square(at.get((task, name))) for name in names))
-    return shown
+    names, tasks = (found[what].unique().sort().to_list() for what in ("name", "task"))
+    room = max(width - max(map(len, tasks)) - 1, min(_SQUARE))
+    side = min(max(room // len(names), min(_SQUARE)), max(_SQUARE))
+    for start in range(0, len(names), room // side):
+        part = names[start : start + room // side]
+        shown = Table(title=f"{metric}, {budget:,} simulations", box=None, padding=0)
+        shown.caption = "-: not run" if side <= len("not run") else None
+        shown.add_column("", no_wrap=True)
+        for name in part:
+            head = escape("\n".join(textwrap.wrap(name, side - 1)))
+            shown.add_column(head, justify="center", vertical="bottom", width=side)
+        for task in tasks:
+            shown.add_row(
+                f"{escape(task)} ", *(_square(at.get((task, name)), side) for name in part)
+            )
+        yield shown
 
 
-def _square(cell: tuple[dict[str, float], float, float] | None) -> str:
+def _square(cell: tuple[dict[str, float], float, float] | None, side: int) -> str:
     if cell is None:
-        return "[dim]not run[/]"
+        return "[dim]not run[/]" if side > len("not run") else "[dim]-[/]"
     row, low, high = cell
     if not row["n"]:
         return "[red]failed[/]" if row["done"] < row["runs"] else "[dim]no value[/]"
     colour, ink = shade(fraction(row["mean"], low, high))
     mark = "" if row["done"] == row["runs"] else "*"
-    return f"[{ink} on {colour}] {short(row['mean'])}{mark} [/]"
+    return f"[{ink} on {colour}]{short(row['mean']) + mark:^{side}}[/]"
 
 
 def failure_table(runs: pl.DataFrame) -> Table:
