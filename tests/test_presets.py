@@ -10,12 +10,14 @@ from sbibench.algorithms.npe import NPE
 from sbibench.cli import main
 from sbibench.core import registry, settings
 from sbibench.core.errors import UsageError
+from sbibench.inference.forest import Forest
 from sbibench.inference.toolbox import TOOLBOX
 from sbibench.runner.suite import spec
 from sbibench.runner.suite_file import load as load_suite
 
 NEURAL = {"npe", "nle", "nre", "snle", "snre", "snpe_a", "snpe_b", "snpe_c"}
 MORE = {
+    "rf_abc": {"forest": Forest(min_node=5)},
     "snpe_b": {"weights": "own"},
     "snpe_c": {"combined": False},
     "sl": {"chains": 1, "candidates": 10_000, "warmup": 1000},
@@ -110,7 +112,7 @@ def test_an_identity_is_the_settings_in_full_whatever_they_are_called():
     paper = spec("two_moons", "npe", {}, 1000, 1, 0, preset="paper")
     spelt = spec("two_moons", "npe", settings.as_dict(sb.get_algorithm("npe", "paper")), 1000, 1, 0)
     assert paper.id == spelt.id != spec("two_moons", "npe", {}, 1000, 1, 0).id
-    assert spec("two_moons", "rf_abc", {}, 1000, 1, 0, preset="paper").label == "rf_abc"
+    assert spec("two_moons", "smc_abc", {}, 1000, 1, 0, preset="paper").label == "smc_abc"
 
 
 def test_values_override_the_base_in_part():

@@ -14,7 +14,7 @@ from sbibench.core.errors import DeadlineError, UsageError
 from sbibench.inference.forest import Forest, Sorted, forest_weights, leaf
 from sbibench.inference.pls import pls_axes
 
-PLAIN = Forest(trees=500, linear=0.0)
+PLAIN = Forest(trees=500, min_node=5, linear=0.0)
 
 
 def _data(n, p=3, seed=0):
@@ -54,7 +54,7 @@ def test_ties_are_never_split():
     rng = np.random.default_rng(0)
     xs = rng.integers(3, size=(500, 2)).astype(np.float32)
     y, x = xs[:, 0] + rng.normal(size=500), np.array([1.0, 2.0], np.float32)
-    seen, settings = np.arange(2), Forest(tried=2)
+    seen, settings = np.arange(2), Forest(min_node=5, tried=2)
     for seed in range(10):
         rows, _ = leaf(np.random.default_rng(seed), Sorted.of(xs), seen, y, x, settings)
         assert (xs[rows] == x).all()

@@ -1,8 +1,8 @@
 """ABC random forests: a regression forest for each parameter weighs the simulations.
 
-Raynal et al. 2019, as in Lueckmann et al. 2021, appendices A.9 and H: 500 trees, nodes of 5. Each
-parameter is resampled by the weights of its own forest, so the estimate is a product of marginals
-and knows no correlation.
+Raynal et al. 2019, as in Lueckmann et al. 2021, appendices A.9 and H: 500 trees, with leaves of 5
+there and of 20 here. Each parameter is resampled by the weights of its own forest, so the estimate
+is a product of marginals and knows no correlation.
 """
 
 from dataclasses import dataclass, field
@@ -133,3 +133,4 @@ class RFABCPosterior(Portable):
 
 
 ALGORITHM = RFABC
+PAPER = RFABC(forest=Forest(min_node=5))

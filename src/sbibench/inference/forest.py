@@ -43,14 +43,14 @@ class Forest:
         Columns of x that are tried at each node; a third of them by default.
     linear
         A parameter's forest also sees its first axes of partial least squares, as many as explain
-        this share of what is linear in x; 0 for none. (The software of Collin et al. 2020 has
-        0.9, which was no better where it was tried.)
+        this share of what is linear in x; 0 for none. Collin et al. 2020 add them, too, up to the
+        same share.
     """
 
     trees: int = 500
-    min_node: int = 5
+    min_node: int = 20
     tried: int | None = None
-    linear: float = 0.0
+    linear: float = 0.9
 
     def __post_init__(self) -> None:
         for name in ("trees", "min_node", "tried"):

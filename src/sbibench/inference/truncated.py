@@ -153,9 +153,10 @@ class TruncatedPosterior(Portable):
     ) -> np.ndarray:
         """Return n samples by slice-sampling chains that start at the ones that were found."""
         if not len(found):
+            fewer = "" if self.info.get("rounds", 1) == 1 else " or fewer rounds"
             raise SamplingError(
-                f"none of {proposed} draws of the estimate lies inside the prior's support; more "
-                "simulations or fewer rounds may help"
+                f"none of {proposed} draws of the estimate lies inside the prior's support; x may "
+                f"be far from all data of the prior, or more simulations{fewer} may help"
             )
         start_key, width_key, chain_key = random.split(random.fold_in(key, proposed), 3)
         us = self._rows.from_support(found.astype(np.float64))
