@@ -20,6 +20,8 @@ MORE = {
     "rf_abc": {"forest": Forest(min_node=5)},
     "snpe_b": {"weights": "own"},
     "snpe_c": {"combined": False},
+    "snle": {"warm_start": True},
+    "snre": {"warm_start": True},
     "sl": {"chains": 1, "candidates": 10_000, "warmup": 1000},
 }
 

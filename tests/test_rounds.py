@@ -133,3 +133,19 @@ def test_balance_weights_are_bounded_by_the_number_of_rounds():
     assert weights.max() <= 2 + 1e-6
     direct = np.exp(log_prior) / (0.5 * np.exp(log_prior) + 0.5 * np.exp(far))
     np.testing.assert_allclose(weights, direct, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["snle", "snre"])
+def test_a_round_trains_anew_on_scales_of_all_rows_unless_it_starts_warm(toy_task, key, name):
+    short = Training(max_epochs=1, learning_rate=1e-9, averaging=0.0)
+    scales, weights = {}, {}
+    for warm in (False, True):
+        for rounds in (1, 2):
+            settings = registry.ALGORITHMS.get(name)(rounds=rounds, training=short, warm_start=warm)
+            params = settings.fit(key, toy_task.problem(1, 100 * rounds)).params
+            scales[warm, rounds] = np.concatenate(jax.tree.leaves(params[1:]))
+            weights[warm, rounds] = jax.tree.leaves(params.weights)[0]
+    np.testing.assert_array_equal(scales[True, 1], scales[True, 2])
+    np.testing.assert_allclose(weights[True, 1], weights[True, 2], atol=1e-6)
+    assert (scales[False, 1] != scales[False, 2]).all()
+    assert np.abs(weights[False, 1] - weights[False, 2]).max() > 1e-3

@@ -33,6 +33,10 @@ class SNRE:
         How it is trained.
     mcmc
         How the posterior is sampled.
+    warm_start
+        Whether a round trains on from the weights of the round before. Otherwise it starts anew:
+        weights that have been trained on few rows do worse on more than new ones (Ash & Adams
+        2020), and their scales are those of data from the prior.
     log_data
         Whether the network sees positive data columns that span orders of magnitude as logarithms.
     invalid
@@ -44,6 +48,7 @@ class SNRE:
     classifier: Classifier = field(default_factory=Classifier)
     training: Training = field(default_factory=Training)
     mcmc: MCMC = field(default_factory=MCMC)
+    warm_start: bool = False
     log_data: bool = True
     invalid: InvalidPolicy = "refuse"
 
@@ -66,10 +71,17 @@ class SNRE:
             By the policy `invalid`.
         """
         estimator = ratio(self.classifier, problem.d, problem.p)
-        learn = learn_by_mcmc(estimator, problem, self.training, self.mcmc, log_data=self.log_data)
+        learn = learn_by_mcmc(
+            estimator,
+            problem,
+            self.training,
+            self.mcmc,
+            warm_start=self.warm_start,
+            log_data=self.log_data,
+        )
         posterior: MCMCPosterior = run_rounds(key, problem, self.rounds, learn, self.invalid)
         return posterior
 
 
 ALGORITHM = SNRE
-PAPER = SNRE(training=TOOLBOX, log_data=False)
+PAPER = SNRE(training=TOOLBOX, warm_start=True, log_data=False)

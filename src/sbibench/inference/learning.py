@@ -1,4 +1,4 @@
-"""From simulations to a posterior: train an estimate, on from the weights of the round before."""
+"""From simulations to a posterior: train an estimate, anew or on from the last round's weights."""
 
 import numpy as np
 from jax import random
@@ -69,15 +69,25 @@ def _without_constants(key: PRNGKeyArray, xs: np.ndarray) -> np.ndarray:
 
 
 def learn_by_mcmc(
-    estimator: Estimator, problem: Problem, training: Training, mcmc: MCMC, *, log_data: bool
+    estimator: Estimator,
+    problem: Problem,
+    training: Training,
+    mcmc: MCMC,
+    *,
+    warm_start: bool = False,
+    log_data: bool,
 ) -> Learn:
-    """Return how a round learns: train on, from the weights of the round before."""
+    """Return how a round learns: anew from all simulations, or from the last round's weights on."""
 
     def learn(key: PRNGKeyArray, data: Data, previous: MCMCPosterior | None) -> MCMCPosterior:
         init_key, train_key = random.split(key)
         features = previous.features if previous else Features.fit(data.xs, log_data=log_data)
         xs = _without_constants(random.fold_in(key, 2), features(data.xs))
-        start = previous.params if previous else estimator.init(init_key, data.thetas, xs)
+        start = (
+            previous.params
+            if previous and warm_start
+            else estimator.init(init_key, data.thetas, xs)
+        )
         params, info = train(
             train_key,
             estimator.loss,
