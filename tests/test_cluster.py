@@ -88,6 +88,7 @@ def test_a_worker_that_dies_on_a_scheduler_of_others(several, tmp_path):
 def test_a_worker_that_dies_with_results_nobody_has_fetched(several, tmp_path, monkeypatch):
     _, workers, _ = several
     ended, lost = campaign._Campaign._ended, []
+    slow = {"seconds": 0.5}  # so that what is lost is not there again before one looks
 
     def late(self, future):
         if not lost:
@@ -100,9 +101,9 @@ def test_a_worker_that_dies_with_results_nobody_has_fetched(several, tmp_path, m
 
     monkeypatch.setattr(campaign._Campaign, "_ended", late)
     with cluster.existing(str(tmp_path / "scheduler.json")) as client:
-        light.run_on(client, tmp_path / "out", 10, QUICK)
+        light.run_on(client, tmp_path / "out", 6, slow)
     assert lost
-    assert light.outcome(Results(tmp_path / "out")) == light.expected(light.specs(10, **QUICK))
+    assert light.outcome(Results(tmp_path / "out")) == light.expected(light.specs(6, **slow))
 
 
 def test_a_scheduler_that_dies(several, tmp_path):

@@ -86,6 +86,43 @@ def test_one_task_has_no_heat_map(results, capsys, monkeypatch):
     assert "c2st, 1,000 simulations" not in text
 
 
+def odd_values(tmp_path, label):
+    """Return results of two tasks and nine algorithms with metrics of many characters."""
+    store = Results(tmp_path / "results")
+    store.prepare()
+    for i, task in enumerate(["gaussian_linear_uniform", "slcp"]):
+        for j in range(9):
+            made = record(f"{label} {j}", task, 1000, 1, c2st=0.9)
+            made.metrics.update(
+                {"mmd": -0.0012 * (j + 1), "ksd": 1.2e5 * (i + 1), "meddist": 987.0}
+            )
+            made.spec.settings["hidden"] = j
+            store.write(made, np.zeros((2, 2), np.float32))
+    failed = record(f"{label} 0", "slcp", 1000, 2, status="failed")
+    failed.spec.settings["hidden"] = 0
+    store.write(failed, np.zeros((2, 2), np.float32))
+    return store.path
+
+
+@pytest.mark.parametrize("width", [80, 60, 40])
+@pytest.mark.parametrize(
+    ("metric", "values"),
+    [("mmd", ("-0.0012", "-0.0012*", "-0.011")), ("ksd", ("1.2e+05", "2.4e+05", "2.4e+05*"))],
+)
+def test_long_values_are_not_cut_either(tmp_path, capsys, monkeypatch, width, metric, values):
+    path = odd_values(tmp_path, "a")
+    text, _, _ = shown(capsys, monkeypatch, path, "--metric", metric, width=width)
+    assert "…" not in text
+    assert set(values) <= set(text.split())
+
+
+def test_names_stay_where_metrics_take_all_of_the_room(tmp_path, capsys, monkeypatch):
+    text, _, _ = shown(capsys, monkeypatch, odd_values(tmp_path, "method"), width=60)
+    table = text.split("Mean over")[1]
+    assert "slcp" in table
+    assert "method" in table
+
+
 @pytest.mark.parametrize("width", [80, 60, 40])
 def test_where_there_is_little_room_no_value_is_cut(tmp_path, capsys, monkeypatch, width):
     store = Results(tmp_path / "results")

@@ -1,6 +1,6 @@
 """RF-ABC of the toolbox pyabcranger (abcranger): forests weigh simulations from the prior.
 
-Raynal et al. 2019; Collin et al. 2020; as in Lueckmann et al. 2021, appendix A.7. One forest a
+Raynal et al. 2019; Collin et al. 2020; as in Lueckmann et al. 2021, appendix A.9. One forest a
 parameter, so the posterior is the product of its marginals.
 """
 

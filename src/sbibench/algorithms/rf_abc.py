@@ -1,8 +1,9 @@
 """ABC random forests: a regression forest for each parameter weighs the simulations.
 
 Raynal et al. 2019, as in Lueckmann et al. 2021, appendices A.9 and H: 500 trees, with leaves of 5
-there and of 20 here. Each parameter is resampled by the weights of its own forest, so the estimate
-is a product of marginals and knows no correlation.
+there and of 20 here. Beside the data a forest sees their linear axes, as the software used there
+(Collin et al. 2020) lets it, but no columns of noise. Each parameter is resampled by the weights of
+its own forest, so the estimate is a product of marginals and knows no correlation.
 """
 
 from dataclasses import dataclass, field

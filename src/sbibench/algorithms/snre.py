@@ -34,9 +34,9 @@ class SNRE:
     mcmc
         How the posterior is sampled.
     warm_start
-        Whether a round trains on from the weights of the round before. Otherwise it starts anew:
-        weights that have been trained on few rows do worse on more than new ones (Ash & Adams
-        2020), and their scales are those of data from the prior.
+        Whether a round goes on from the weights and scales of the round before. Otherwise it starts
+        anew: weights that were trained on few rows generalise worse than new ones once there are
+        more (Ash & Adams 2020).
     log_data
         Whether the network sees positive data columns that span orders of magnitude as logarithms.
     invalid
@@ -76,8 +76,8 @@ class SNRE:
             problem,
             self.training,
             self.mcmc,
-            warm_start=self.warm_start,
             log_data=self.log_data,
+            warm_start=self.warm_start,
         )
         posterior: MCMCPosterior = run_rounds(key, problem, self.rounds, learn, self.invalid)
         return posterior

@@ -33,12 +33,11 @@ Simulate = Callable[[Any, Any], Any]
 SimulateBatch = Callable[[np.random.Generator, np.ndarray], Any]
 """(rng, θ [n, d] float64) -> x [n, p], NumPy in and out."""
 
+Blocks = Generator[np.ndarray, None, None]
+"""Data [m, p] of some rows after the other; closing it ends what it has started."""
 
 _NOT_JAX = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 """What JAX raises where values are asked for while it traces a function."""
-
-Blocks = Generator[np.ndarray, None, None]
-"""Data [m, p] of some rows after the other; closing it ends what it has started."""
 
 
 class Forward(ABC):
@@ -75,7 +74,7 @@ class Vmapped(Forward):
         Raises
         ------
         UsageError
-            If the function returns another shape, or is none of JAX.
+            If the function returns another shape, or is not written in JAX.
         """
         try:
             for block in row_blocks(self._simulate, thetas, key=key):
@@ -89,7 +88,7 @@ class Vmapped(Forward):
             raise UsageError(
                 f"the simulator is no pure JAX function: {type(error).__name__} in "
                 f"{line_of(error) or 'a library'}; write it with jax.numpy and jax.random, or pass "
-                "one in NumPy as simulate_batch, or as simulate_batch=sb.simulators.rowwise(f)"
+                "NumPy: simulate_batch=f for many θ, simulate_batch=sb.simulators.rowwise(f) for 1"
             ) from error
 
 
@@ -114,7 +113,7 @@ class Batched(Forward):
         self.pairs = getattr(simulate_batch, "pairs", None)
         if self.pairs is not None:
             thetas, xs = self.pairs
-            check_pairs(thetas, xs, prior, x)
+            check_pairs(thetas, xs, prior, len(x))
 
     def probe(self) -> None:
         """Look for mistakes in how the function treats a batch; once, with few simulations.

@@ -140,7 +140,7 @@ class Kind:
         module, _, attribute = address.partition(":")
         if not module or not attribute:
             raise UsageError(f"write {self.what}s of your own as module:name, not {address!r}")
-        if module.endswith(".py"):
+        if module.endswith(".py") or "/" in module:
             raise UsageError(
                 f"write the module, not its file: {Path(module).stem}:{attribute}, in the folder "
                 "where the file is"

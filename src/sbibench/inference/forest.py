@@ -43,8 +43,7 @@ class Forest:
         Columns of x that are tried at each node; a third of them by default.
     linear
         A parameter's forest also sees its first axes of partial least squares, as many as explain
-        this share of what is linear in x; 0 for none. Collin et al. 2020 add them, too, up to the
-        same share.
+        this share of what is linear in x; 0 for none. abcranger (Collin et al. 2020) has 0.9, too.
     """
 
     trees: int = 500

@@ -1,4 +1,4 @@
-"""From simulations to a posterior: train an estimate, anew or on from the last round's weights."""
+"""From simulations to a posterior: train an estimate, anew or on from that of the round before."""
 
 import numpy as np
 from jax import random
@@ -74,10 +74,13 @@ def learn_by_mcmc(
     training: Training,
     mcmc: MCMC,
     *,
-    warm_start: bool = False,
     log_data: bool,
+    warm_start: bool = False,
 ) -> Learn:
-    """Return how a round learns: anew from all simulations, or from the last round's weights on."""
+    """Return how a round learns: anew, or on from the weights of the round before.
+
+    Either way a column of data is seen as in the first round: as it is, or as its logarithm.
+    """
 
     def learn(key: PRNGKeyArray, data: Data, previous: MCMCPosterior | None) -> MCMCPosterior:
         init_key, train_key = random.split(key)

@@ -16,8 +16,9 @@ _COUNTS = 31
 """Characters that counts, seconds and lines between columns take, beside names and metrics."""
 _ERROR, _DEVIATION = 17, 26
 """Characters of a metric with its error, and with its deviation and error."""
-_SQUARE = range(6, 10)
-"""Characters of a value in the heat map: at least, and up to which more are of use."""
+_WIDEST = 9
+"""Characters of a square of the heat map; more are of no use."""
+_GAP = "not run"
 _LIMITS = ((0.6, "green"), (0.8, "yellow"), (1.01, "red"))
 
 
@@ -29,7 +30,9 @@ def _c2st(value: float | None) -> str:
 
 
 def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+    if value is None:
+        return "-"
+    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
 
 
 def _done(done: int, runs: int) -> str:
@@ -56,8 +59,8 @@ def benchmark_table(cells: pl.DataFrame, width: int = 120) -> Table:
         if errors
         else None,
     )
-    for name in ("task", "algorithm"):  # where there is no room at all, words give way to numbers
-        shown.add_column(name, overflow="fold")
+    for name in ("task", "algorithm"):  # names are folded before a number is cut
+        shown.add_column(name, overflow="fold", min_width=6)
     for name in ("budget", "done", *metrics, "s"):
         shown.add_column(name, justify="right", no_wrap=True)
     before = None
@@ -100,32 +103,39 @@ def heatmap(runs: pl.DataFrame, metric: str, budget: int, width: int = 120) -> I
     ends = zip(found.iter_rows(named=True), low, high, strict=True)
     at = {(row["task"], row["name"]): (row, a, b) for row, a, b in ends}
     names, tasks = (found[what].unique().sort().to_list() for what in ("name", "task"))
-    room = max(width - max(map(len, tasks)) - 1, min(_SQUARE))
-    side = min(max(room // len(names), min(_SQUARE)), max(_SQUARE))
-    for start in range(0, len(names), room // side):
-        part = names[start : start + room // side]
+    least = max(len(_value(row)) for row, _, _ in at.values()) + 1
+    label = min(max(map(len, tasks)) + 1, max(width - least, 1))
+    side = min(max((width - label) // len(names), least), max(least, _WIDEST))
+    beside = max((width - label) // side, 1)
+    gaps = side <= len(_GAP) and len(at) < len(names) * len(tasks)
+    for start in range(0, len(names), beside):
+        part = names[start : start + beside]
         shown = Table(title=f"{metric}, {budget:,} simulations", box=None, padding=0)
-        shown.caption = "-: not run" if side <= len("not run") else None
-        shown.add_column("", no_wrap=True)
+        shown.caption = f"-: {_GAP}" if gaps else None
+        shown.add_column("", overflow="fold", width=label)
         for name in part:
             head = escape("\n".join(textwrap.wrap(name, side - 1)))
             shown.add_column(head, justify="center", vertical="bottom", width=side)
         for task in tasks:
-            shown.add_row(
-                f"{escape(task)} ", *(_square(at.get((task, name)), side) for name in part)
-            )
+            shown.add_row(escape(task), *(_square(at.get((task, name)), side) for name in part))
         yield shown
+
+
+def _value(row: dict[str, float]) -> str:
+    """Return the mean, with a star where runs are missing from it."""
+    if not row["n"]:
+        return ""
+    return short(row["mean"]) + ("" if row["done"] == row["runs"] else "*")
 
 
 def _square(cell: tuple[dict[str, float], float, float] | None, side: int) -> str:
     if cell is None:
-        return "[dim]not run[/]" if side > len("not run") else "[dim]-[/]"
+        return f"[dim]{_GAP}[/]" if side > len(_GAP) else "[dim]-[/]"
     row, low, high = cell
     if not row["n"]:
         return "[red]failed[/]" if row["done"] < row["runs"] else "[dim]no value[/]"
     colour, ink = shade(fraction(row["mean"], low, high))
-    mark = "" if row["done"] == row["runs"] else "*"
-    return f"[{ink} on {colour}]{short(row['mean']) + mark:^{side}}[/]"
+    return f"[{ink} on {colour}]{_value(row):^{side}}[/]"
 
 
 def failure_table(runs: pl.DataFrame) -> Table:

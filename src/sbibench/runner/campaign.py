@@ -236,6 +236,7 @@ class _Campaign:
         elif status == "cancelled":
             raise EngineError(_GONE)
         else:  # done, but the worker that had the results died before they were fetched
+            future.release()  # or dask would do the work again by itself
             self._line.append((key, left))
             return
         self._claims.give_back(key)
