@@ -66,7 +66,12 @@ def theirs(toy_task, monkeypatch):
             posterior.info |= {"a": np.float32(1.5), "b": np.arange(3), "c": np.nan}
             return posterior
 
-    for thing in (OddFacts, Leave, Crash, Greedy, OutOfMemory, WrongShape, NotANumber):
+    @dataclass(frozen=True)
+    class Nothing:
+        def fit(self, key, problem):
+            return None
+
+    for thing in (Nothing, OddFacts, Leave, Crash, Greedy, OutOfMemory, WrongShape, NotANumber):
         setattr(module, thing.__name__, thing)
     module.task = toy_task
     module.no_reference = replace(toy_task, reference=None, log_likelihood=None)
@@ -88,6 +93,7 @@ def spec(algorithm, task="theirs:task", budget=100):
     [
         ("theirs:Crash", "failed", "RuntimeError: their bug"),
         ("theirs:Leave", "failed", "SystemExit: 7"),
+        ("theirs:Nothing", "failed", "fit returned NoneType, which has no sample and no amortized"),
         ("theirs:Greedy", "budget_exceeded", "101 simulations asked for, 100 of 100 are left"),
         ("theirs:OutOfMemory", "out_of_memory", "MemoryError"),
         ("theirs:WrongShape", "failed", r"shape \(3, 2\), not \(10, 2\)"),

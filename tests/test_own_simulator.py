@@ -1,6 +1,7 @@
 """Simulators in NumPy: what is needed for a task, what they may return, and what is found out."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
@@ -247,19 +248,44 @@ def test_what_may_be_meant_is_warned_of(key, name):
     assert len(simulations.thetas) == 10
 
 
-def _asks_for_numbers(key, theta):
-    return np.array([float(theta[0]), 1.0])
+RNG = np.random.default_rng(0)
+NO_JAX = {
+    "asks for numbers": lambda key, theta: np.array([float(theta[0]), 1.0]),
+    "branches": lambda key, theta: theta if theta[0] > 0 else -theta,
+    "takes the key for a generator": lambda rng, theta: theta + rng.normal(size=2),
+    "has no key": lambda theta: theta,
+}
+OWN_NOISE = {
+    "global": lambda key, theta: theta + 0.3 * np.random.normal(size=2),  # noqa: NPY002
+    "a number": lambda key, theta: theta * RNG.normal(),
+    "in a loop": lambda key, theta: jax.lax.fori_loop(0, 3, lambda i, t: t + RNG.random(2), theta),
+}
 
 
-def _branches(key, theta):
-    return theta if theta[0] > 0 else -theta
-
-
-@pytest.mark.parametrize("function", [_asks_for_numbers, _branches])
-def test_numpy_in_place_of_jax_is_refused_with_the_line(key, function):
-    mine = sb.Task(name="mine", prior=BOX, simulate=function, x_obs=np.zeros(2))
-    with pytest.raises(UsageError, match=r"no pure JAX .*test_own_simulator.py:\d+; .*rowwise"):
+@pytest.mark.parametrize("name", NO_JAX)
+def test_what_is_no_jax_is_refused_with_the_line(key, name):
+    mine = sb.Task(name="mine", prior=BOX, simulate=NO_JAX[name], x_obs=np.zeros(2))
+    where = "a library" if name == "has no key" else r"\S*test_own_simulator.py:\d+"
+    with pytest.raises(UsageError, match=rf"no JAX function: \w+ in {where}: .*rowwise") as caught:
         data(mine, key, 5)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", OWN_NOISE)
+def test_noise_that_would_be_drawn_once_for_all_is_refused(key, name):
+    mine = sb.Task(name="mine", prior=BOX, simulate=OWN_NOISE[name], x_obs=np.zeros(2))
+    with pytest.raises(UsageError, match="random numbers of its own"):
+        data(mine, key, 5)
+
+
+def test_a_jax_function_without_noise_or_with_constants_is_none_of_these(key):
+    matrix = np.random.default_rng(0).normal(size=(2, 2))
+
+    def simulate(key, theta):
+        return jnp.where(theta > 0, matrix @ theta, jnp.nan)
+
+    mine = sb.Task(name="mine", prior=BOX, simulate=simulate, x_obs=np.zeros(2))
+    assert data(mine, key, 5).xs.shape == (5, 2)
 
 
 @pytest.mark.parametrize(("d", "p"), [(1, 1), (4, 5), (5, 4), (4, 4), (6, 1)])

@@ -98,6 +98,8 @@ def test_anybody_s_own_object_is_reached_by_its_address(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert registry.ALGORITHMS.get("their_module:thing")().top == 100
+    with pytest.raises(UsageError, match="from_function makes one of a function"):
+        registry.ALGORITHMS.get("os.path:join")
     assert registry.ALGORITHMS.describe("their_module:thing") == "from their_module:thing"
     with pytest.raises(UsageError, match="no algorithm: it should be a dataclass"):
         registry.ALGORITHMS.get("their_module:number")

@@ -110,6 +110,11 @@ def test_multivariate_ones(key, theirs):
         ([st.norm(), 3], "made of distributions"),
         ([st.norm([0, 1], 1)], "a single number"),
         ([], "empty"),
+        ([st.norm()] * 2 + [st.norm], "frozen"),
+        (st.uniform(0, -1), "no distribution uniform with loc = 0.*scale = -1"),
+        ([st.norm(), st.norm(0, scale=-2)], "no distribution norm with loc = 0.*scale = -2"),
+        (st.norm([0, np.nan], 1), "no distribution norm"),
+        (st.uniform(-np.inf, np.inf), "no distribution uniform"),
     ],
 )
 def test_what_can_t_be_converted_is_refused(prior, message):

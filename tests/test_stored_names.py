@@ -35,11 +35,12 @@ def test_columns_of_one_name_but_for_blanks_are_refused(tmp_path, kind):
 def test_arrays_that_do_not_go_side_by_side_are_refused_with_their_shapes(tmp_path):
     path = tmp_path / "runs.npz"
     arrays = {"a": np.zeros((5, 2, 2)), "b": np.zeros((5, 2)), "c": np.zeros(4), "x": np.ones(5)}
+    arrays["y"] = np.ones(5)
     np.savez(path, **arrays)
     said = refused(path, parameters=["a", "b"], data=["x"])
     assert "arrays a (5, 2, 2), b (5, 2) do not go side by side" in said
     assert "b (5, 2), c (4,) do not" in refused(path, parameters=["b", "c"], data=["x"])
-    found = sb.simulators.stored(path, parameters=["x", "b"], data=["x"])
+    found = sb.simulators.stored(path, parameters=["y", "b"], data=["x"])
     assert found.thetas.shape == (5, 3)
 
 
@@ -51,3 +52,10 @@ def test_one_text_in_place_of_names_is_refused_with_the_mend(tmp_path, what):
     (name,) = names[what]
     said = refused(path, **names | {what: name})
     assert said == f"{what} are a list of names: {what}=['{name}'], not '{name}'"
+
+
+def test_no_column_is_both_a_parameter_and_data(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("a,b\n1,2\n3,4\n")
+    said = refused(path, parameters=["a"], data=["b", "a"])
+    assert said == "'a' can't be both a parameter and data"

@@ -5,9 +5,10 @@ from typing import Any
 
 import jax
 
-from sbibench.contract.points import demand, not_for
+from sbibench.contract.points import not_for
 from sbibench.contract.toy import TOY
 from sbibench.core import registry, settings
+from sbibench.core.posterior import check_posterior
 from sbibench.core.problem import Problem
 from sbibench.core.task import Task
 
@@ -85,9 +86,7 @@ class Candidate:
 
     def _posterior(self, problem: Problem, key: jax.Array) -> Any:
         posterior = self.settings.fit(key, problem)
-        lacking = [n for n in ("sample", "amortized", "info") if not hasattr(posterior, n)]
-        kind = type(posterior).__name__
-        demand(not lacking, f"fit returned {kind}, which has no {' and no '.join(lacking)}")
+        check_posterior(posterior)
         return posterior
 
     def fits(self) -> None:

@@ -20,7 +20,8 @@ from sbibench.core.given_pairs import check_pairs
 from sbibench.core.keys import numpy_rng
 from sbibench.core.outputs import matrix
 from sbibench.core.probe import probe
-from sbibench.core.whose import line_of, told
+from sbibench.core.traced import check_traced
+from sbibench.core.whose import told
 
 NO_SIMULATOR = (
     "there are stored simulations and no simulator, so no new parameters can be simulated; take a "
@@ -35,9 +36,6 @@ SimulateBatch = Callable[[np.random.Generator, np.ndarray], Any]
 
 Blocks = Generator[np.ndarray, None, None]
 """Data [m, p] of some rows after the other; closing it ends what it has started."""
-
-_NOT_JAX = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
-"""What JAX raises where values are asked for while it traces a function."""
 
 
 class Forward(ABC):
@@ -67,6 +65,7 @@ class Vmapped(Forward):
     def __init__(self, simulate: Simulate, p: int) -> None:
         self._simulate = simulate
         self._p = p
+        self._checked = False
 
     def blocks(self, key: PRNGKeyArray, thetas: np.ndarray) -> Blocks:
         """Yield the data of all rows in blocks of 1000.
@@ -74,22 +73,19 @@ class Vmapped(Forward):
         Raises
         ------
         UsageError
-            If the function returns another shape, or is not written in JAX.
+            If the function returns another shape, is not written in JAX, or draws random numbers of
+            its own.
         """
-        try:
-            for block in row_blocks(self._simulate, thetas, key=key):
-                if block.shape[1:] != (self._p,):
-                    raise UsageError(
-                        f"the simulator returned x of shape {block.shape[1:]} for one θ, "
-                        f"not ({self._p},)"
-                    )
-                yield np.asarray(block)
-        except _NOT_JAX as error:
-            raise UsageError(
-                f"the simulator is no pure JAX function: {type(error).__name__} in "
-                f"{line_of(error) or 'a library'}; write it with jax.numpy and jax.random, or pass "
-                "NumPy: simulate_batch=f for many θ, simulate_batch=sb.simulators.rowwise(f) for 1"
-            ) from error
+        if not self._checked:
+            check_traced(self._simulate, thetas.shape[1])
+            self._checked = True
+        for block in row_blocks(self._simulate, thetas, key=key):
+            if block.shape[1:] != (self._p,):
+                raise UsageError(
+                    f"the simulator returned x of shape {block.shape[1:]} for one θ, "
+                    f"not ({self._p},)"
+                )
+            yield np.asarray(block)
 
 
 class Batched(Forward):

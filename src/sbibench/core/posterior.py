@@ -31,6 +31,15 @@ class Posterior(Protocol):
         ...
 
 
+def check_posterior(posterior: Any) -> None:
+    """Raise `UsageError` unless this is what `fit` returns."""
+    lacking = [n for n in ("sample", "amortized", "info") if not hasattr(posterior, n)]
+    if lacking:
+        raise UsageError(
+            f"fit returned {type(posterior).__name__}, which has no {' and no '.join(lacking)}"
+        )
+
+
 def check_shareable(name: str, amortized: bool) -> None:  # noqa: FBT001 - what it is about
     """Raise `UsageError` unless one fit of this algorithm serves many observations."""
     if not amortized:

@@ -128,7 +128,9 @@ class Kind:
         settings = isinstance(found, type) and dataclasses.is_dataclass(found)
         if not hasattr(found, needed) or not (self.what == "task" or settings):
             kind = "a Task" if self.what == "task" else f"a dataclass of settings with {needed!r}"
-            raise UsageError(f"{name} is no {self.what}: it should be {kind}")
+            made = self.what == "algorithm" and callable(found) and not isinstance(found, type)
+            how = "; sb.from_function makes one of a function" if made else ""
+            raise UsageError(f"{name} is no {self.what}: it should be {kind}{how}")
         if settings and any(
             field.default is field.default_factory is dataclasses.MISSING
             for field in dataclasses.fields(found)

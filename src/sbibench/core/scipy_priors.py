@@ -133,13 +133,20 @@ def _converted(frozen: Any) -> Distribution:
             raise _unknown(name)
         return MANY[name](frozen)
     if not _frozen(frozen):
-        raise UsageError(f"a prior is made of distributions of numpyro or scipy.stats: {frozen!r}")
+        raise UsageError(
+            "a prior is made of distributions of numpyro, or of frozen ones of scipy.stats, as "
+            f"norm(0, 1) with its numbers: {frozen!r}"
+        )
     law = frozen.dist
     if law.name not in ONE:
         raise _unknown(law.name)
     names = [*(law.shapes.replace(",", " ").split() if law.shapes else []), "loc", "scale"]
     given = {"loc": 0.0, "scale": 1.0} | dict(zip(names, frozen.args, strict=False)) | frozen.kwds
     values = {name: np.asarray(value, np.float64) for name, value in given.items()}
+    with np.errstate(invalid="ignore"):
+        if not np.isfinite(frozen.ppf([[0.25], [0.75]]).astype(float)).all():
+            numbers = ", ".join(f"{name} = {value}" for name, value in given.items())
+            raise UsageError(f"there is no distribution {law.name} with {numbers}")
     arrays = np.broadcast_arrays(*values.values())
     return ONE[law.name](dict(zip(values, arrays, strict=True)))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from sbibench.core import registry, settings
 from sbibench.core.errors import SbibenchError, UsageError
-from sbibench.core.posterior import Info, check_shareable
+from sbibench.core.posterior import Info, check_posterior, check_shareable
 from sbibench.core.problem import Progress, silent
 from sbibench.core.run import RunRecord, RunSpec, Status
 from sbibench.core.simulator import Simulator
@@ -127,6 +127,7 @@ def fit_once(
             check_shareable(spec.algorithm, getattr(algorithm, "amortized", True))
         with watch("fit"):
             posterior = algorithm.fit(jax.random.split(key_of(spec.fit_id))[0], problem)
+        check_posterior(posterior)
         facts = dict(posterior.info)
         if spec.share_fit:
             check_shareable(spec.algorithm, posterior.amortized)

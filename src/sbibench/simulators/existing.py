@@ -60,11 +60,15 @@ def stored(
     Raises
     ------
     UsageError
-        If the file can't be read, these are no pairs, or names are one text in place of a list.
+        If the file can't be read, these are no pairs, a column is taken as both, or names are one
+        text in place of a list.
     """
     for what, names in (("parameters", parameters), ("data", data)):
         if isinstance(names, str):
             raise UsageError(f"{what} are a list of names: {what}=[{names!r}], not {names!r}")
+    twice = [name for name in parameters or () if name in (data or ())]
+    if twice:
+        raise UsageError(f"{twice[0]!r} can't be both a parameter and data")
     if isinstance(where, tuple):
         if len(where) != 2:
             raise UsageError(f"stored simulations are a pair (thetas, xs), not {len(where)} things")
@@ -194,4 +198,6 @@ def _picked(path: Path, table: pl.DataFrame, stem: str, names: Sequence[str] | N
     try:
         return table.select(pl.col(*names).cast(pl.Float64)).to_numpy()
     except pl.exceptions.PolarsError as error:
-        raise UsageError(f"{path}: columns {stem} are not all numbers: {error}") from error
+        raise UsageError(
+            f"{path}: columns {stem} are not all numbers: {_first_line(error)}"
+        ) from error
