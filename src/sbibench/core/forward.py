@@ -65,7 +65,6 @@ class Vmapped(Forward):
     def __init__(self, simulate: Simulate, p: int) -> None:
         self._simulate = simulate
         self._p = p
-        self._checked = False
 
     def blocks(self, key: PRNGKeyArray, thetas: np.ndarray) -> Blocks:
         """Yield the data of all rows in blocks of 1000.
@@ -76,9 +75,7 @@ class Vmapped(Forward):
             If the function returns another shape, is not written in JAX, or draws random numbers of
             its own.
         """
-        if not self._checked:
-            check_traced(self._simulate, thetas.shape[1])
-            self._checked = True
+        check_traced(self._simulate, thetas.shape[1])
         for block in row_blocks(self._simulate, thetas, key=key):
             if block.shape[1:] != (self._p,):
                 raise UsageError(

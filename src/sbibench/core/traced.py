@@ -4,6 +4,7 @@ NumPy's random numbers inside such a function are drawn once, while it is traced
 would have the same noise, and nothing would fail.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,8 +22,9 @@ _HOW = (
 )
 
 
+@functools.lru_cache(maxsize=256)
 def check_traced(simulate: Callable[[Any, Any], Any], d: int) -> None:
-    """Trace a simulator of θ [d] twice, and compare the numbers that became a part of it.
+    """Trace a simulator of θ [d] twice, once for all, and compare the numbers that it holds.
 
     Raises
     ------
