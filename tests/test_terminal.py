@@ -121,6 +121,10 @@ def test_names_stay_where_metrics_take_all_of_the_room(tmp_path, capsys, monkeyp
     table = text.split("Mean over")[1]
     assert "slcp" in table
     assert "method" in table
+    assert "--metric NAME" in table
+    assert "1.2e+05" in table  # whole, and what does not fit is not there
+    assert "mmd" not in table
+    assert "-0" not in table
 
 
 @pytest.mark.parametrize("width", [80, 60, 40])
