@@ -18,7 +18,8 @@ from sbibench.core.errors import BudgetExceededError, DeadlineError, SbibenchErr
 from sbibench.core.forward import Batched
 from sbibench.core.given_pairs import PriorWarning
 from sbibench.core.simulator import Simulator
-from sbibench.runner import process
+from sbibench.runner import cluster, process
+from sbibench.simulators.workers import Workers
 
 BOX = dist.Uniform(-2 * np.ones(2), 2 * np.ones(2)).to_event(1)
 THETAS = np.linspace(-1, 1, 12).reshape(6, 2)
@@ -248,6 +249,19 @@ def test_a_folder_belongs_to_one_simulator(tmp_path):
     assert again.reused == 6
     with pytest.raises(UsageError, match="simulations of another simulator"):
         made(2.0)(rng(), THETAS)
+
+
+def test_a_cluster_that_nobody_has_any_more_is_closed_even_from_dasks_own_thread():
+    with cluster.local(1) as other:
+        held = [Workers(1, None, None)]
+        client = held[0].connected()
+        assert client.status == "running"
+        other.loop.add_callback(held.clear)
+        end = time.monotonic() + 60
+        while client.status != "closed" and time.monotonic() < end:
+            time.sleep(0.02)
+        assert client.status == "closed"
+        assert other.submit(sum, [1, 2]).result() == 3
 
 
 def test_within_a_computing_process_there_is_one_worker(monkeypatch):

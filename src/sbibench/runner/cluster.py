@@ -41,7 +41,7 @@ def local(workers: int | None = None) -> Iterator[Client]:
             dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
-        Client(cluster) as client,
+        Client(cluster, set_as_default=False) as client,
     ):
         try:
             yield client

@@ -201,14 +201,12 @@ _idle: dict[str | None, list[Process]] = {}
 @contextmanager
 def borrowed(limits: Limits, wanted: Wanted, main: str | None = None) -> Iterator[Process]:
     """Give a process, an idle one or a new one; if an error comes out of its use, it is killed."""
-    process = None
     idle = _idle.setdefault(main, [])
-    while process is None and idle:
-        process = idle.pop()
+    while process := _taken(idle):
         # Compiled programs and what libraries keep add up; that is no fault of the next run.
-        if not process.alive or (limits.memory and process.memory > limits.memory * GIB / 2):
-            process.kill()
-            process = None
+        if process.alive and not (limits.memory and process.memory > limits.memory * GIB / 2):
+            break
+        process.kill()
     process = process or _started(wanted, main)
     try:
         yield process
@@ -233,5 +231,13 @@ def _started(wanted: Wanted, main: str | None) -> Process:
 def dismiss() -> None:
     """End the idle processes."""
     for idle in list(_idle.values()):
-        while idle:
-            idle.pop().kill()
+        while process := _taken(idle):
+            process.kill()
+
+
+def _taken(idle: list[Process]) -> Process | None:
+    """Take an idle process, if there is one that no other thread takes."""
+    try:
+        return idle.pop()
+    except IndexError:
+        return None

@@ -1,7 +1,9 @@
 """Rows handed out to processes over dask, and their data as they come back."""
 
+import atexit
 import contextlib
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -110,14 +112,18 @@ class Workers:
         return [number for _, number in zip(range(max(1, size)), line, strict=False)]
 
     def connected(self) -> Client:
-        """Return the cluster, which stays until the end of the process."""
+        """Return the cluster, which stays as long as this object."""
         if self._client is None:
             stack = contextlib.ExitStack()
             # Each worker of a campaign has its core; a cluster in each would take them all again.
             workers = 1 if os.environ.get(INSIDE) else self._workers
             where = cluster.existing(self._scheduler) if self._scheduler else cluster.local(workers)
             self._client = stack.enter_context(where)
-            self.close = weakref.finalize(self, stack.close)
+            atexit.register(stack.close)
+            # In a thread of its own: the garbage collector may find this object in dask's own
+            # thread, which can't wait for itself.
+            closing = threading.Thread(target=stack.close)
+            weakref.finalize(self, closing.start).atexit = False
         return self._client
 
 
