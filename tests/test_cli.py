@@ -11,7 +11,7 @@ from sbibench import cli
 from sbibench.cli import main
 from sbibench.core import registry
 
-QUICK = ["--budget", "200", "--samples", "300"]
+QUICK = ["--budget", "2e2", "--samples", "300"]
 
 
 def call(capsys, *arguments):
@@ -124,7 +124,10 @@ def test_a_time_limit_is_kept(capsys, tmp_path):
         (["run", "two_moon", "npe"], "did you mean 'two_moons'"),
         (["run", "two_moons", "npee"], "did you mean 'npe'"),
         (["run", "two_moons", "npe", "--budget", "0"], "budget"),
-        (["run", "two_moons", "npe", "--budget", "ten"], "int"),
+        (["run", "two_moons", "npe", "--budget", "ten"], "'ten' is no whole number"),
+        (["run", "two_moons", "npe", "--budget", "1.5"], "'1.5' is no whole number"),
+        (["choose", "two_moons", "npe", "--budget", "nan"], "'nan' is no whole number"),
+        (["run", "my_module.my_task", "npe"], "written module:name, with a colon"),
         (["run", "two_moons", "npe", "--seed", "-1"], "seed is 0 or more"),
         (["run", "two_moons", "npe", "--observation", "0"], "numbered from 1, up to 2147483647: 0"),
         (["run", "two_moons", "npe", "--samples", "0"], "samples is 1 or more"),

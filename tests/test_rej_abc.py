@@ -18,14 +18,16 @@ def test_it_needs_enough_simulations(toy_task, key):
     problem = toy_task.problem(1, 50)
     with pytest.raises(UsageError, match="100 of 50"):
         RejABC().fit(key, problem)
+    with pytest.raises(UsageError, match="all 50 simulations would be kept, which is the prior"):
+        RejABC(top=50).fit(key, problem)
     assert problem.simulator.calls == 0
 
 
 def test_half_the_budget_is_for_the_summaries(toy_task, key):
     settings = RejABC(summaries="semi_automatic")
-    problem = toy_task.problem(1, 199)
+    problem = toy_task.problem(1, 201)
     assert settings.fit(key, problem).info["kept"] == 100
-    assert problem.simulator.calls == 199
+    assert problem.simulator.calls == 201
     problem = toy_task.problem(1, 198)
     with pytest.raises(UsageError, match="100 of 99"):
         settings.fit(key, problem)

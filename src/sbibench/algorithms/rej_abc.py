@@ -70,6 +70,11 @@ class RejABC:
 
     def _kept(self, budget: int) -> int:
         kept = self.top if self.quantile is None else round(self.quantile * budget)
+        if kept == budget and self.quantile is None and self.adjust == "none":
+            raise UsageError(
+                f"all {budget} simulations would be kept, which is the prior; raise the budget or "
+                "lower top"
+            )
         if not (2 if self.kde else 1) <= kept <= budget:
             raise UsageError(
                 f"{kept} of {budget} simulations would be kept; raise the budget or change top or "

@@ -6,7 +6,7 @@ import msgspec
 from rich.markup import escape
 from rich.table import Table
 
-from sbibench.cli.console import Json, bars, out, print_json
+from sbibench.cli.console import Json, Number, bars, out, print_json
 from sbibench.contract.candidate import Candidate
 from sbibench.contract.kinds import NOUNS, noun_of
 from sbibench.contract.points import Outcome, examine
@@ -17,7 +17,7 @@ _COLOURS = {"passed": "green", "failed": "red", "skipped": "dim"}
 
 
 def check(
-    name: str, *, kind: str | None = None, budget: int | None = None, as_json: Json = False
+    name: str, *, kind: str | None = None, budget: Number | None = None, as_json: Json = False
 ) -> int:
     """Check that a task, algorithm, metric or calibration check keeps its contract.
 

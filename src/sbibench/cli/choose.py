@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
-from sbibench.cli.console import Json, out, print_json, stages
+from sbibench.cli.console import Json, Number, Numbers, out, print_json, stages
 from sbibench.cli.single import algorithm_flags
 from sbibench.core import registry, settings
 from sbibench.core.comparison import Comparison
@@ -29,15 +29,15 @@ _FLAGS = (
 def choose(
     task: str,
     *algorithms: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    budget: Annotated[tuple[int, ...], Parameter(negative="")] = (1000,),
+    budget: Numbers = (1000,),
     preset: str = "default",
-    pairs: int = 200,
-    draws: int = 200,
-    refit: int = 0,
-    predictions: int = 200,
-    samples: int = 1000,
-    observation: int = 1,
-    seed: int = 0,
+    pairs: Number = 200,
+    draws: Number = 200,
+    refit: Number = 0,
+    predictions: Number = 200,
+    samples: Number = 1000,
+    observation: Number = 1,
+    seed: Number = 0,
     time_limit: float | None = None,
     retry: Annotated[bool, Parameter(negative="")] = False,
     directory: Annotated[Path, Parameter(name="--out")] = Path("comparison"),

@@ -3,11 +3,11 @@
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
@@ -18,6 +18,28 @@ err = Console(stderr=True, emoji=False)
 Json = Annotated[
     bool, Parameter(name="--json", negative="", help="Print JSON in place of a table.")
 ]
+
+
+def _whole(said: str) -> int:
+    """Return the whole number that somebody writes, as 10000, 10_000 or 1e4."""
+    with contextlib.suppress(ValueError):
+        return int(said)
+    with contextlib.suppress(ValueError):
+        if (number := float(said)).is_integer():
+            return int(number)
+    raise ValueError(f"{said!r} is no whole number")
+
+
+def _number(_: Any, tokens: Sequence[Token]) -> int:
+    return _whole(tokens[0].value)
+
+
+def _numbers(_: Any, tokens: Sequence[Token]) -> tuple[int, ...]:
+    return tuple(_whole(token.value) for token in tokens)
+
+
+Number = Annotated[int, Parameter(converter=_number)]
+Numbers = Annotated[tuple[int, ...], Parameter(converter=_numbers, negative="")]
 Directory = Annotated[Path, Parameter(name="--out", help="The directory of the results.")]
 
 

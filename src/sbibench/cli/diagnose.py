@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
-from sbibench.cli.console import Json, out, print_json, stages
+from sbibench.cli.console import Json, Number, out, print_json, stages
 from sbibench.cli.single import algorithm_flags
 from sbibench.core import registry, settings
 from sbibench.core.calibration import Pairs
@@ -37,12 +37,12 @@ def diagnose(
     task: str,
     *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
     refit: Annotated[bool, Parameter(negative="")] = False,
-    budget: int | None = None,
+    budget: Number | None = None,
     preset: str | None = None,
-    pairs: int = 200,
-    draws: int = 200,
-    observation: int = 1,
-    seed: int = 0,
+    pairs: Number = 200,
+    draws: Number = 200,
+    observation: Number = 1,
+    seed: Number = 0,
     check: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     time_limit: float | None = None,
     directory: Annotated[Path, Parameter(name="--out")] = Path("diagnosis"),

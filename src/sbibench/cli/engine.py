@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cyclopts import Parameter
 from distributed import Client
 
-from sbibench.cli.console import bars
+from sbibench.cli.console import Number, bars
 from sbibench.core.cores import cores
 from sbibench.core.errors import UsageError
 from sbibench.core.run import RunRecord
@@ -32,9 +32,9 @@ class Where:
         Slurm jobs that do it; what each asks for is in dask's configuration.
     """
 
-    workers: int | None = None
+    workers: Number | None = None
     scheduler: str | None = None
-    slurm: int | None = None
+    slurm: Number | None = None
 
     def __post_init__(self) -> None:
         for what, number in (("workers", self.workers), ("slurm", self.slurm)):

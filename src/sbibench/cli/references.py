@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
-from sbibench.cli.console import Json, err, out, print_json, stages
+from sbibench.cli.console import Json, Number, Numbers, err, out, print_json, stages
 from sbibench.core import references, registry
 from sbibench.core.compilation import keep_compiled_programs
 from sbibench.core.errors import NoReferenceError, SamplingError, UsageError
@@ -21,10 +21,10 @@ from sbibench.reference import certify, checks, library
 def reference(
     task: str,
     *,
-    observation: Annotated[tuple[int, ...], Parameter(negative="")] = (),
+    observation: Numbers = (),
     verify: Annotated[bool, Parameter(negative="")] = False,
     calibrate: Annotated[bool, Parameter(negative="")] = False,
-    seed: int | None = None,
+    seed: Number | None = None,
     directory: Annotated[Path | None, Parameter(name="--out")] = None,
     as_json: Json = False,
 ) -> int:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.markup import escape
 from rich.table import Table
 
-from sbibench.cli.console import Directory, Json, err, out, print_json, stages
+from sbibench.cli.console import Directory, Json, Number, err, out, print_json, stages
 from sbibench.core import registry, settings
 from sbibench.core.compilation import keep_compiled_programs
 from sbibench.core.errors import UsageError
@@ -51,10 +51,10 @@ def run(
     task: str,
     algorithm: str,
     *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
-    budget: int = 1000,
-    observation: int = 1,
-    seed: int = 0,
-    samples: int = 10_000,
+    budget: Number = 1000,
+    observation: Number = 1,
+    seed: Number = 0,
+    samples: Number = 10_000,
     metric: Annotated[tuple[str, ...], Parameter(negative="")] = ("c2st", "mmd"),
     time_limit: float | None = None,
     preset: str = "default",

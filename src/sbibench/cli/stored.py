@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import polars as pl
 from cyclopts import App, Parameter
 
-from sbibench.cli.console import Json, err, out, print_json
+from sbibench.cli.console import Json, Number, err, out, print_json
 from sbibench.cli.summaries import described
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
@@ -43,7 +43,7 @@ class Only:
 
     task: str | None = None
     algorithm: Annotated[str | None, Parameter(alias="--label")] = None
-    budget: int | None = None
+    budget: Number | None = None
     status: str | None = None
 
     def of(self, runs: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 from rich.markup import escape
 from rich.table import Table
 
-from sbibench.cli.console import Directory, Json, err, out, print_json
+from sbibench.cli.console import Directory, Json, Number, err, out, print_json
 from sbibench.cli.engine import HERE, Where, carry_out
 from sbibench.cli.stored import say_unread
 from sbibench.core.cores import cores
@@ -34,7 +34,7 @@ def suite_plan(
     file: Path,
     *,
     part: Chosen = ALL,
-    workers: int | None = None,
+    workers: Number | None = None,
     directory: Directory = Path("results"),
     as_json: Json = False,
 ) -> None:

@@ -102,6 +102,11 @@ class Kind:
             return getattr(importlib.import_module(f"{inside[name]}.{name}"), self.constant)
         outside = self._outside()
         if name not in outside:
+            if "." in name:
+                raise UsageError(
+                    f"no {self.what} named {name!r}; one of your own is written module:name, with "
+                    "a colon"
+                )
             raise unknown(self.what, name, self.names())
         return self._checked(name, outside[name].load())
 

@@ -222,13 +222,8 @@ class _Campaign:
             error = future.exception()
             if isinstance(error, EngineError):
                 raise error
-            if isinstance(error, KilledWorker):
-                # What computes is a process of its own: that a worker dies is not the run's fault.
-                self._deaths[key] = self._deaths.get(key, 0) + 1
-                if self._deaths[key] > _DEATHS:
-                    raise EngineError("workers of the cluster keep dying; look at what they say")
             if isinstance(error, KilledWorker | Unwanted):  # or the scheduler has changed its mind
-                self._line.append((key, left))
+                self._again(key, left, died=isinstance(error, KilledWorker))
                 return
             what = f"{type(error).__name__}: {error}"
             for work in [self._owed[w.spec.id] for w in left]:
@@ -237,6 +232,14 @@ class _Campaign:
             raise EngineError(_GONE)
         else:  # done, but the worker that had the results died before they were fetched
             future.release()  # or dask would do the work again by itself
-            self._line.append((key, left))
+            self._again(key, left, died=True)
             return
         self._claims.give_back(key)
+
+    def _again(self, key: str, left: list[Work], *, died: bool) -> None:
+        """Do once more what is left of a group, unless workers die of it too often."""
+        # What computes is a process of its own: that a worker dies is not the run's fault.
+        self._deaths[key] = self._deaths.get(key, 0) + died
+        if self._deaths[key] > _DEATHS:
+            raise EngineError("workers of the cluster keep dying; look at what they say")
+        self._line.append((key, left))
