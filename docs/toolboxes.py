@@ -63,7 +63,11 @@ def body() -> str:
     return text
 
 
+def page() -> str:
+    """Return the page with the table of the present records."""
+    before, rest = PAGE.read_text().split(START)
+    return f"{before}{START}\n{body()}\n{END}{rest.split(END)[1]}"
+
+
 if __name__ == "__main__":
-    page = PAGE.read_text()
-    before, rest = page.split(START)
-    PAGE.write_text(f"{before}{START}\n{body()}\n{END}{rest.split(END)[1]}")
+    PAGE.write_text(page())

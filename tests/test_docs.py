@@ -13,6 +13,7 @@
 import importlib
 import json
 import re
+import runpy
 import shlex
 import shutil
 import sys
@@ -244,6 +245,12 @@ def test_every_link_leads_to_a_file(page):
     assert links
     for link in links:
         assert "://" in link or (ROOT / link).exists(), link
+
+
+@pytest.mark.parametrize("name", ["results", "toolboxes"])
+def test_tables_are_those_of_the_records(name):
+    script = runpy.run_path(str(ROOT / "docs" / f"{name}.py"))
+    assert script["page"]() == (ROOT / "docs" / f"{name}.md").read_text()
 
 
 def test_the_citation_is_of_this_version():
