@@ -154,5 +154,22 @@ def test_a_spline_agrees_with_flowjax():
     np.testing.assert_allclose(log_slope_back, -log_slope, atol=1e-6)
 
 
+def test_fresh_flows_are_near_the_identity(architecture, key):
+    x = np.random.default_rng(0).normal(size=(500, 6)).astype(np.float32)
+    thetas = np.random.default_rng(1).normal(size=(500, 4)).astype(np.float32)
+    flow = conditional_flow(architecture, 4, 6)
+    params = flow.init(key, thetas, x)
+    shuffled = params.theta.columns(thetas)[_order(params.weights.order)]
+    z, _ = flow.to_noise(params, x, thetas)
+    assert np.sqrt(np.mean((z - shuffled) ** 2)) < 0.2
+
+
+def _order(orders):
+    at = np.arange(orders.shape[1])
+    for order in np.asarray(orders):
+        at = at[order]
+    return at
+
+
 def test_one_architecture_is_one_object():
     assert conditional_flow(SplineFlow(), 2, 2) is conditional_flow(SplineFlow(), 2, 2)

@@ -55,7 +55,7 @@ class SNPEC:
     atoms: int = 10
     combined: bool = True
     flow: DensityEstimator = field(default_factory=DensityEstimator)
-    training: Training = field(default_factory=lambda: Training(patience=8))
+    training: Training = field(default_factory=Training)
     log_data: bool = True
     invalid: InvalidPolicy = "refuse"
     max_proposals: int = 200_000

@@ -14,7 +14,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from sbibench.core.errors import UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.inference.networks import ResidualNet
-from sbibench.inference.spline import inverse_spline, spline
+from sbibench.inference.spline import SLOPE_1, inverse_spline, spline
+
+START = 0.1
+"""How large the last layers of fresh conditioners are, as a share of what is usual."""
 
 
 class Coupling(eqx.Module):
@@ -29,7 +32,8 @@ class SplineFlow:
     """Architecture of a neural spline flow with coupling layers (Durkan et al. 2019).
 
     In each layer the coordinates from d // 2 on are bent by splines that the others and x
-    determine, then all are put in a new order.
+    determine, then all are put in a new order. Fresh layers are near the identity; what random
+    ones do to θ would have to be unlearned first.
 
     Attributes
     ----------
@@ -62,13 +66,18 @@ class SplineFlow:
         """Return fresh weights of all layers, stacked along the first axis."""
 
         def network(key: PRNGKeyArray) -> ResidualNet:
-            return ResidualNet(
+            net = ResidualNet(
                 key,
                 inputs=d // 2 + p,
                 outputs=(3 * self.bins - 1) * (d - d // 2),
                 hidden=self.hidden,
                 blocks=self.blocks,
             )
+            last = jax.tree.map(lambda w: START * w, net.last)
+            slopes = jnp.repeat(jnp.arange(3 * self.bins - 1) >= 2 * self.bins, d - d // 2)
+            last = eqx.tree_at(lambda n: n.bias, last, last.bias + SLOPE_1 * slopes)
+            found: ResidualNet = eqx.tree_at(lambda n: n.last, net, last)
+            return found
 
         network_key, order_key = jax.random.split(key)
         networks = jax.vmap(network)(jax.random.split(network_key, self.transforms))

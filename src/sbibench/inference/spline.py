@@ -19,6 +19,9 @@ from jaxtyping import Array, Float
 SMALLEST = 1e-3
 """Least share of a bin's width and height, and least slope at a knot."""
 
+SLOPE_1 = math.log(math.expm1(1 - SMALLEST))
+"""What stands in `raw` for a slope of 1; with zeros for sizes the spline is then the identity."""
+
 
 class _Bin:
     """The bin that holds v: corner, size, and the slopes at its two knots, each like v.
@@ -48,7 +51,7 @@ class _Bin:
         passed = (v[None] >= (tops if by_value else rights)[:-1]).astype(v.dtype)
         one = jnp.ones_like(v)[None]
         mask = jnp.concatenate([one, passed]) - jnp.concatenate([passed, 0 * one])
-        slope_1 = math.log(math.expm1(1 - SMALLEST)) * one
+        slope_1 = SLOPE_1 * one
         slopes = jnp.concatenate([slope_1, raw[2 * bins :], slope_1])
 
         def pick(values: Array) -> Array:
