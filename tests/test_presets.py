@@ -103,11 +103,15 @@ def test_a_suite_names_a_preset_and_changes_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "identity"),
-    [("npe", "94e2f278097cb99d"), ("rej_abc", "6260abcfed34d3db"), ("snpe_c", "bcc1b8d753e42ed0")],
+    ("name", "changed", "identity"),
+    [
+        ("npe", {}, "94e2f278097cb99d"),
+        ("rej_abc", {}, "6260abcfed34d3db"),
+        ("snpe_c", {"training.patience": 8}, "bcc1b8d753e42ed0"),  # its default until then
+    ],
 )
-def test_identities_of_default_settings_are_those_of_before_there_were_presets(name, identity):
-    assert spec("two_moons", name, {}, 1000, 1, 0).id == identity
+def test_identities_are_those_of_before_there_were_presets(name, changed, identity):
+    assert spec("two_moons", name, changed, 1000, 1, 0).id == identity
 
 
 def test_an_identity_is_the_settings_in_full_whatever_they_are_called():
