@@ -15,7 +15,7 @@ import pytest
 
 import light
 from sbibench.cli.engine import Where
-from sbibench.core.errors import UsageError
+from sbibench.core.errors import EngineError, UsageError
 from sbibench.runner import campaign, cluster
 from sbibench.store.results import Results
 
@@ -85,7 +85,8 @@ def test_a_worker_that_dies_on_a_scheduler_of_others(several, tmp_path):
     assert light.outcome(Results(tmp_path / "out")) == light.expected(light.specs(60, **QUICK))
 
 
-def test_a_worker_that_dies_with_results_nobody_has_fetched(several, tmp_path, monkeypatch):
+@pytest.mark.parametrize("again", [True, False])
+def test_a_worker_that_dies_with_results_nobody_has_fetched(several, tmp_path, monkeypatch, again):
     _, workers, _ = several
     ended, lost = campaign._Campaign._ended, []
     slow = {"seconds": 0.5}  # so that what is lost is not there again before one looks
@@ -100,7 +101,13 @@ def test_a_worker_that_dies_with_results_nobody_has_fetched(several, tmp_path, m
         ended(self, future)
 
     monkeypatch.setattr(campaign._Campaign, "_ended", late)
+    monkeypatch.setattr(campaign._Campaign, "_announced", lambda self, event: None)
     with cluster.existing(str(tmp_path / "scheduler.json")) as client:
+        if not again:
+            monkeypatch.setattr(campaign, "_DEATHS", 0)
+            with pytest.raises(EngineError, match="keep dying"):
+                light.run_on(client, tmp_path / "out", 6, slow)
+            return
         light.run_on(client, tmp_path / "out", 6, slow)
     assert lost
     assert light.outcome(Results(tmp_path / "out")) == light.expected(light.specs(6, **slow))

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from sbibench.core.errors import UsageError
+from sbibench.inference import coupling
 from sbibench.inference.coupling import SplineFlow
 from sbibench.inference.density import DensityEstimator
-from sbibench.inference.flows import conditional_flow
+from sbibench.inference.flows import Flow, conditional_flow
 from sbibench.inference.maf import MaskedFlow
 from sbibench.inference.spline import inverse_spline, spline
 
@@ -154,14 +155,17 @@ def test_a_spline_agrees_with_flowjax():
     np.testing.assert_allclose(log_slope_back, -log_slope, atol=1e-6)
 
 
-def test_fresh_flows_are_near_the_identity(architecture, key):
+@pytest.mark.parametrize("d", [1, 3, 4])
+@pytest.mark.parametrize(("start", "within"), [(coupling.START, 0.2), (0.0, 1e-5)])
+def test_fresh_spline_flows_are_near_the_identity(key, monkeypatch, d, start, within):
+    monkeypatch.setattr(coupling, "START", start)
     x = np.random.default_rng(0).normal(size=(500, 6)).astype(np.float32)
-    thetas = np.random.default_rng(1).normal(size=(500, 4)).astype(np.float32)
-    flow = conditional_flow(architecture, 4, 6)
+    thetas = np.random.default_rng(1).normal(size=(500, d)).astype(np.float32)
+    flow = Flow(SplineFlow(), d, 6)
     params = flow.init(key, thetas, x)
     shuffled = params.theta.columns(thetas)[_order(params.weights.order)]
     z, _ = flow.to_noise(params, x, thetas)
-    assert np.sqrt(np.mean((z - shuffled) ** 2)) < 0.2
+    assert np.sqrt(np.mean((z - shuffled) ** 2)) < within
 
 
 def _order(orders):

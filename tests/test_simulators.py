@@ -5,6 +5,7 @@ import sys
 import time
 import warnings
 
+import dask
 import jax
 import numpy as np
 import numpyro.distributions as dist
@@ -251,17 +252,20 @@ def test_a_folder_belongs_to_one_simulator(tmp_path):
         made(2.0)(rng(), THETAS)
 
 
-def test_a_cluster_that_nobody_has_any_more_is_closed_even_from_dasks_own_thread():
+@pytest.mark.parametrize("whose", ["its own", "another's"])
+def test_a_cluster_that_nobody_has_any_more_is_closed_even_from_dasks_threads(whose):
+    before = dask.config.get("distributed.scheduler.allowed-failures")
     with cluster.local(1) as other:
         held = [Workers(1, None, None)]
         client = held[0].connected()
         assert client.status == "running"
-        other.loop.add_callback(held.clear)
+        (client if whose == "its own" else other).loop.add_callback(held.clear)
         end = time.monotonic() + 60
         while client.status != "closed" and time.monotonic() < end:
             time.sleep(0.02)
         assert client.status == "closed"
         assert other.submit(sum, [1, 2]).result() == 3
+    assert dask.config.get("distributed.scheduler.allowed-failures") == before
 
 
 def test_within_a_computing_process_there_is_one_worker(monkeypatch):

@@ -88,7 +88,8 @@ class RejABC:
         Raises
         ------
         UsageError
-            If the budget is smaller than what is to be kept; nothing is simulated then.
+            If the budget is smaller than what is to be kept, or no larger than `top` without an
+            adjustment; nothing is simulated then.
         InvalidSimulationsError
             If fewer simulations are finite than are to be kept, or by the policy `invalid`.
         """

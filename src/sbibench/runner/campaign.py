@@ -238,6 +238,9 @@ class _Campaign:
 
     def _again(self, key: str, left: list[Work], *, died: bool) -> None:
         """Do once more what is left of a group, unless workers die of it too often."""
+        if not left:
+            self._claims.give_back(key)
+            return
         # What computes is a process of its own: that a worker dies is not the run's fault.
         self._deaths[key] = self._deaths.get(key, 0) + died
         if self._deaths[key] > _DEATHS:

@@ -31,18 +31,16 @@ def local(workers: int | None = None) -> Iterator[Client]:
     Scheduler and worker are threads of this process; what computes are processes of their own, one
     for each thread of the worker.
     """
-    with (
-        dask.config.set(_SETTINGS),
-        LocalCluster(
+    with dask.config.set(_SETTINGS):  # not longer: clusters may end in any order
+        started = LocalCluster(
             n_workers=1,
             threads_per_worker=workers or cores(),
             processes=False,
             # Any free port: a second campaign on this machine is no reason for a warning.
             dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+        )
+    with started as cluster, Client(cluster, set_as_default=False) as client:
         try:
             yield client
         finally:

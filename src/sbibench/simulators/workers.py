@@ -120,11 +120,22 @@ class Workers:
             where = cluster.existing(self._scheduler) if self._scheduler else cluster.local(workers)
             self._client = stack.enter_context(where)
             atexit.register(stack.close)
-            # In a thread of its own: the garbage collector may find this object in dask's own
-            # thread, which can't wait for itself.
-            closing = threading.Thread(target=stack.close)
-            weakref.finalize(self, closing.start).atexit = False
+            weakref.finalize(self, _close_apart, stack.close).atexit = False
         return self._client
+
+
+def _close_apart(close: Callable[[], None]) -> None:
+    """Close in another thread: the garbage collector may be in dask's, which can't wait for itself.
+
+    If the process is ending no thread may start, and what is registered for the end closes.
+    """
+
+    def run() -> None:
+        close()
+        atexit.unregister(close)
+
+    with contextlib.suppress(RuntimeError):
+        threading.Thread(target=run).start()
 
 
 def _result(future: Any) -> list[tuple[np.ndarray | None, str, float]]:
