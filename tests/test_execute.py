@@ -80,7 +80,7 @@ def theirs(toy_task, monkeypatch):
     monkeypatch.setitem(sys.modules, "theirs", module)
 
 
-def spec(algorithm, task="theirs:task", budget=100):
+def spec(algorithm, task="theirs:task", budget=200):
     return RunSpec(
         task=task, task_version=1, algorithm=algorithm, settings={}, label="x",
         budget=budget, observation=1, seed=0, samples=10,
@@ -94,7 +94,7 @@ def spec(algorithm, task="theirs:task", budget=100):
         ("theirs:Crash", "failed", "RuntimeError: their bug"),
         ("theirs:Leave", "failed", "SystemExit: 7"),
         ("theirs:Nothing", "failed", "fit returned NoneType, which has no sample and no amortized"),
-        ("theirs:Greedy", "budget_exceeded", "101 simulations asked for, 100 of 100 are left"),
+        ("theirs:Greedy", "budget_exceeded", "201 simulations asked for, 200 of 200 are left"),
         ("theirs:OutOfMemory", "out_of_memory", "MemoryError"),
         ("theirs:WrongShape", "failed", r"shape \(3, 2\), not \(10, 2\)"),
         ("theirs:NotANumber", "failed", "10 of 10 samples are not finite"),
@@ -218,8 +218,8 @@ def test_a_passed_deadline_is_a_timeout_with_what_is_there(limit, samples):
 def test_a_simulator_that_never_works_is_a_reason():
     record, _ = execute(spec("rej_abc", "theirs:all_nan"), ["c2st"])
     assert record.status == "failed"
-    assert "none of 100 simulations is finite" in record.reason
-    assert (record.calls, record.invalid) == (100, 100)
+    assert "none of 200 simulations is finite" in record.reason
+    assert (record.calls, record.invalid) == (200, 200)
 
 
 @pytest.mark.usefixtures("theirs")
