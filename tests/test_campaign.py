@@ -175,6 +175,6 @@ def test_a_plan_runs_nothing(suite_file, tmp_path, capsys):
     rows = json.loads(capsys.readouterr().out)
     assert [row["to_do"] for row in rows] == [True] * 6
     with pytest.raises(SystemExit):
-        main(["suite", "plan", str(suite_file), "--out", str(tmp_path / "out")])
+        main(["suite", "plan", str(suite_file), "--budgets", "2e2", "--out", str(tmp_path / "out")])
     assert capsys.readouterr().out.count("0 of ") == len({(r["task"], r["label"]) for r in rows})
     assert not (tmp_path / "out").exists()

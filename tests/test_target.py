@@ -13,7 +13,7 @@ import scipy.stats
 from sbibench.core.errors import NoReferenceError, SamplingError, UsageError
 from sbibench.inference.coupling import SplineFlow
 from sbibench.inference.training import Training
-from sbibench.reference import flow_rejection
+from sbibench.reference import certify, flow_rejection
 from sbibench.reference.chains import mixing, slices
 from sbibench.reference.flow_rejection import FlowRejection
 from sbibench.reference.grid import grid
@@ -94,6 +94,19 @@ def test_a_wrong_observation_is_refused(toy_task, x):
 def test_no_likelihood_no_target(toy_task):
     with pytest.raises(NoReferenceError, match="no likelihood"):
         Target(replace(toy_task, log_likelihood=None), np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("log_likelihood", "said"),
+    [
+        (lambda theta, x: -np.linalg.norm(np.asarray(theta) - x), "jax.numpy"),
+        (lambda theta, x: 0.0 if theta[0] > x[0] else -1.0, "without `if`"),
+        (lambda theta, x: -((theta - x) ** 2), r"one number, not shape \(2,\)"),
+    ],
+)
+def test_a_likelihood_that_cannot_be_compiled_is_refused(toy_task, log_likelihood, said):
+    with pytest.raises(UsageError, match=said):
+        certify.sampler(replace(toy_task, log_likelihood=log_likelihood))
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """`sbibench suite`: plan and run many runs described by one file."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from cyclopts import App, Parameter
 from rich.markup import escape
 from rich.table import Table
 
-from sbibench.cli.console import Directory, Json, Number, err, out, print_json
+from sbibench.cli.console import Directory, Json, Number, Numbers, err, out, print_json
 from sbibench.cli.engine import HERE, Where, carry_out
 from sbibench.cli.stored import say_unread
 from sbibench.core.cores import cores
@@ -18,13 +19,22 @@ from sbibench.core.run import RunSpec
 from sbibench.report.summary import summary
 from sbibench.report.terminal import benchmark_table, failure_table
 from sbibench.runner.estimate import in_words, time_left
-from sbibench.runner.part import ALL, Part
+from sbibench.runner.part import Part
 from sbibench.runner.suite_file import load as load_suite
 from sbibench.runner.todo import unfinished
 from sbibench.store.index import everything
 from sbibench.store.results import Results
 
-Chosen = Annotated[Part, Parameter(name="*", consume_multiple=(1, None), negative="")]
+
+@dataclass(frozen=True, kw_only=True)
+class _Part(Part):
+    __doc__ = Part.__doc__  # the words of --help; numbers may be written as 1e4
+    budgets: Numbers = ()
+    observations: Numbers = ()
+
+
+Chosen = Annotated[_Part, Parameter(name="*", consume_multiple=(1, None), negative="")]
+ALL = _Part()
 
 app = App(name="suite", help="Plan and run many runs described by one TOML file.")
 

@@ -95,7 +95,7 @@ class Task:
     forward: Forward = field(init=False, repr=False)
 
     def __post_init__(self, x_obs: Any) -> None:
-        if not re.fullmatch(r"\w[\w .+-]*", self.name):
+        if not (isinstance(self.name, str) and re.fullmatch(r"\w[\w .+-]*", self.name)):
             raise UsageError(f"a task's name is letters, digits, _ . + -, not {self.name!r}")
         self._set("prior", as_prior(self.prior))
         check_prior(self.prior)

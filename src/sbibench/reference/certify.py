@@ -26,7 +26,7 @@ from sbibench.reference.chains import slices
 from sbibench.reference.flow_rejection import FlowRejection
 from sbibench.reference.grid import grid
 from sbibench.reference.nuts import nuts
-from sbibench.reference.target import Target
+from sbibench.reference.target import Target, density
 from sbibench.reference.tempering import Tempering
 
 SEED = 1
@@ -69,6 +69,8 @@ def sampler(task: Task, scheme: FlowRejection | None = None) -> Sampler:
         If the task has neither a sampler of its own nor a likelihood.
     """
     scheme = scheme or SCHEME
+    if task.log_likelihood is not None:
+        density(task)
     if task.reference is not None:
         exact = task.reference
 

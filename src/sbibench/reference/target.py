@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpyro.distributions import Distribution
@@ -54,6 +55,16 @@ def density(task: Task) -> Any:
     if task.log_likelihood is None:
         raise NoReferenceError(f"{task.name} has no likelihood to sample its posterior from")
     log_likelihood, space = task.log_likelihood, coordinates(task.prior)
+    theta, x = (jax.ShapeDtypeStruct((n,), np.float64) for n in (task.d, task.p))
+    try:
+        shape = jax.eval_shape(log_likelihood, theta, x).shape
+    except TypeError as error:
+        raise UsageError(
+            f"log_likelihood of {task.name} can't be compiled; write it for one θ and one x in "
+            "jax.numpy, without `if` on values"
+        ) from error
+    if shape != ():
+        raise UsageError(f"log_likelihood of {task.name} must return one number, not shape {shape}")
 
     def parts(x: Float[Array, " p"], u: Float[Array, " d"]) -> tuple[Any, Any]:
         return space.log_prior(u), log_likelihood(space.to_support(u), x)

@@ -54,5 +54,3 @@ class Part:
 
 
 _ATTRIBUTES = ("task", "label", "budget", "observation")
-
-ALL = Part()
