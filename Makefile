@@ -21,7 +21,7 @@ test: $(VENV)/done
 	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: $(VENV)/done
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -n 2
 
 test-toolboxes:
 	printf '%s\n' $(TOOLBOXES) | PYTHON=$(PYTHON) xargs -P 2 -n 1 bash tests/toolbox.sh
