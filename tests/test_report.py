@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from sbibench.report.shades import shade
+from sbibench.report.site.board import board
 from sbibench.report.site.comparison_page import comparison_page
 from sbibench.report.site.html import slug, tag, text
 from sbibench.report.site.outlines import SIDE, contours, densities, frame, marginals
 from sbibench.report.site.posteriors import _drawn
+from sbibench.store.index import everything
 from sbibench.store.results import Results
 from small_site import NASTY, comparison, make, record
 
@@ -54,6 +56,21 @@ def test_pages_are_whole_and_every_link_and_script_is_a_file_of_the_site(site):
                 continue
             assert ":" not in target, target
             assert (page.parent / target.split("#")[0]).resolve().is_file(), (page, name, target)
+
+
+def test_first_comes_the_largest_budget_that_fills_half_the_table(tmp_path):
+    store = Results(tmp_path)
+    store.prepare()
+    for budget, labels in ((100, "abcd"), (1000, "ab"), (10_000, "a")):
+        for label in labels:
+            made = record(label, budget=budget)
+            made.spec.settings["hidden"] = ord(label)
+            store.write(made, None)
+    page = board(everything(store)[0], {}, "Results", compared=False).html("Results")
+    options = re.search(r"<select data-choice=.?budget.*?</select>", page)[0]
+    assert re.findall(r"<option.*?>([\d,]+)<", options) == ["1,000", "100", "10,000"]
+    shown = re.findall(r"<section [^>]*data-budget=\"([\d,]+)\">", page)
+    assert shown == ["1,000"]
 
 
 def test_what_results_say_is_text(site):

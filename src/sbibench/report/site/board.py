@@ -16,9 +16,15 @@ Published = Mapping[tuple[str, str, str, int], float]
 
 
 def board(runs: pl.DataFrame, published: Published, title: str, *, compared: bool) -> Page:
-    """Return the page; it leads to that of a comparison if there is one."""
-    names, budgets = metrics(runs), sorted(runs["budget"].unique())
-    chosen = [(m, b) for m in names for b in reversed(budgets)]
+    """Return the page; it leads to that of a comparison if there is one.
+
+    Shown first is the largest budget that has at least half the cells that any has.
+    """
+    names = metrics(runs)
+    filled = runs.group_by("budget").agg(pl.struct("task", "label").n_unique().alias("cells"))
+    full = filled.select("budget", pl.col("cells") >= pl.col("cells").max() / 2)
+    budgets = list(full.sort("cells", "budget", descending=True)["budget"])
+    chosen = [(m, b) for m in names for b in budgets]
     sections = [
         tag(
             "section",
@@ -44,7 +50,7 @@ def board(runs: pl.DataFrame, published: Published, title: str, *, compared: boo
     choice = tag(
         "form",
         select("Metric", "metric", names),
-        select("Simulations", "budget", [f"{b:,}" for b in reversed(budgets)]),
+        select("Simulations", "budget", [f"{b:,}" for b in budgets]),
         class_="choice",
     )
     verdict = [tag("p", link("Which method? The verdict", "comparison.html"))] if compared else []
