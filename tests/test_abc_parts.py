@@ -1,11 +1,13 @@
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KernelDensity
 
 from sbibench.core import priors
 from sbibench.core.errors import UsageError
 from sbibench.inference.adjustment import adjust
-from sbibench.inference.kde import KDE
+from sbibench.inference.kde import BANDWIDTHS, KDE
 from sbibench.inference.particles import Particles
 from sbibench.inference.summaries import SemiAutomatic
 
@@ -33,15 +35,22 @@ def test_equal_weights_and_no_weights_are_the_same_estimate(key):
 
 
 def test_the_bandwidth_has_the_best_held_out_likelihood_of_sklearn_s_estimate(key):
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.neighbors import KernelDensity
-
-    from sbibench.inference.kde import BANDWIDTHS
-
     points = np.concatenate([RNG.normal(-3, 0.2, (25, 2)), RNG.normal(3, 0.2, (25, 2))])
     z = points / points.std(0)
     search = GridSearchCV(KernelDensity(), {"bandwidth": BANDWIDTHS}, cv=len(z)).fit(z)
     assert KDE.fit(key, points, folds=len(z)).bandwidth == search.best_params_["bandwidth"]
+
+
+def test_few_points_in_many_dimensions_are_smoothed_enough(key):
+    points, others = np.random.default_rng(1).normal(size=(2, 100, 10))
+    kde = KDE.fit(key, points)
+    assert kde.bandwidth == pytest.approx(100 ** (-1 / 14), abs=0.15)  # Scott's rule
+
+    def log_likelihood(bandwidth):
+        fixed = KernelDensity(bandwidth=bandwidth).fit(points / points.std(0))
+        return fixed.score(others / points.std(0))
+
+    assert log_likelihood(kde.bandwidth) > log_likelihood(0.5) + 100
 
 
 def test_weights_move_the_estimate_as_repetition_would(key):
