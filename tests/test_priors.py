@@ -60,6 +60,9 @@ def test_samples_are_prefixes_of_each_other(key):
         (dist.Normal(np.zeros(2), 1.0), r"\.to_event"),
         ("normal", "numpyro|Distribution"),
         (dist.Dirichlet(np.ones(3)), "leave out the parameters"),
+        (dist.Poisson(np.ones(2)).to_event(1), "Poisson is discrete"),
+        (dist.Delta(np.zeros(2)).to_event(1), "Delta is no prior"),
+        (dist.ImproperUniform(dist.constraints.real, (), (2,)), "ImproperUniform is no prior"),
     ],
 )
 def test_what_is_no_prior_is_refused(prior, message):

@@ -10,7 +10,7 @@ import scipy.stats as st
 from jax import random
 
 import sbibench as sb
-from sbibench.core import registry
+from sbibench.core import priors, registry
 from sbibench.core.resolution import PrecisionWarning, unresolved, warn_of
 from sbibench.core.run import RunSpec
 from sbibench.runner import execute as module
@@ -88,7 +88,17 @@ def test_the_spread_that_is_told_is_the_one_that_was_judged():
     xs = np.where(np.arange(200) == 7, 1e12, 1e7 + NOISE)[:, None]
     told = float((np.quantile(xs, 0.75) - np.quantile(xs, 0.25)) / 1.35)
     with pytest.warns(PrecisionWarning, match=rf"spread {told:.2g}\)"):
-        warn_of(np.array([True]), xs)
+        warn_of("data columns", np.array([True]), xs, "in the simulator")
+
+
+def test_so_are_parameters_far_from_zero(key):
+    far = dist.Normal(np.array([0.0, 2_460_000.0]), np.array([1.0, 10.0])).to_event(1)
+    with pytest.warns(PrecisionWarning, match=r"parameters \[1\].*constant in the prior"):
+        priors.rows(far).sample(key, 100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        priors.rows(far).sample(key, 100)  # once is enough
+        priors.rows(dist.Normal(2000.0 * np.ones(1), 5.0).to_event(1)).sample(key, 100)
 
 
 def test_the_record_names_the_columns(monkeypatch):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from jaxtyping import PRNGKeyArray
 
 from sbibench.core.problem import Problem
+from sbibench.core.settings import check_types
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.estimator import likelihood_flow
@@ -43,6 +44,9 @@ class NLE:
     mcmc: MCMC = field(default_factory=MCMC)
     log_data: bool = True
     invalid: InvalidPolicy = "refuse"
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
     def fit(self, key: PRNGKeyArray, problem: Problem) -> MCMCPosterior:
         """Simulate from the prior until the budget is used, and train.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from jaxtyping import PRNGKeyArray
 
 from sbibench.core.problem import Problem
+from sbibench.core.settings import check_types
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.flows import conditional_flow
@@ -46,6 +47,7 @@ class NPE:
     max_proposals: int = 200_000
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_proposals(self.max_proposals)
 
     def fit(self, key: PRNGKeyArray, problem: Problem) -> TruncatedPosterior:

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from jaxtyping import PRNGKeyArray
 
 from sbibench.core.problem import Problem
+from sbibench.core.settings import check_types
 from sbibench.core.simulator import InvalidPolicy
+from sbibench.inference.contrast import check_size
 from sbibench.inference.learning import learn_by_mcmc
 from sbibench.inference.mcmc import MCMC, MCMCPosterior
 from sbibench.inference.ratio import Classifier, ratio
@@ -43,6 +45,10 @@ class NRE:
     mcmc: MCMC = field(default_factory=MCMC)
     log_data: bool = True
     invalid: InvalidPolicy = "refuse"
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_size(self.classifier.contrastive, self.training.batch_size)
 
     def fit(self, key: PRNGKeyArray, problem: Problem) -> MCMCPosterior:
         """Simulate from the prior until the budget is used, and train.

@@ -15,6 +15,7 @@ from sbibench.core.errors import NoReferenceError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.problem import Problem
+from sbibench.core.settings import check_types
 from sbibench.core.task import REFERENCE_SIZE
 from sbibench.inference.saving import Portable
 
@@ -33,6 +34,7 @@ class Reference:
     amortized: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.draws < 1:
             raise UsageError(f"draws is 1 or more, not {self.draws}")
 

@@ -17,6 +17,7 @@ from numpyro.distributions import Distribution
 from sbibench.core.errors import InvalidSimulationsError, UsageError
 from sbibench.core.posterior import Info, check_count
 from sbibench.core.problem import Problem, checked_x
+from sbibench.core.settings import check_types
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.adjustment import Adjustment, adjust
 from sbibench.inference.nearest import nearest
@@ -61,6 +62,7 @@ class RejABC:
     invalid: InvalidPolicy = "drop"
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.top < 1:
             raise UsageError(f"top is 1 or more, not {self.top}")
         if self.quantile is not None and not 0 < self.quantile <= 1:

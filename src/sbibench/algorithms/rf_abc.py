@@ -19,6 +19,7 @@ from sbibench.core.errors import UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count
 from sbibench.core.problem import Problem, checked_x
+from sbibench.core.settings import check_types
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.forest import Forest, forest_weights
 from sbibench.inference.saving import Portable
@@ -40,6 +41,9 @@ class RFABC:
 
     forest: Forest = field(default_factory=Forest)
     invalid: InvalidPolicy = "drop"
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
     def fit(self, key: PRNGKeyArray, problem: Problem) -> "RFABCPosterior":
         """Simulate from the prior until the budget is used, and grow the trees for x_obs.

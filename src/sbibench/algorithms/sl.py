@@ -21,6 +21,7 @@ from sbibench.core.errors import DeadlineError, SamplingError, UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.problem import Problem
+from sbibench.core.settings import check_types
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.saving import Portable
 from sbibench.inference.slice import SliceSampling
@@ -63,6 +64,7 @@ class SL:
     amortized: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.simulations < 2:
             raise UsageError(f"simulations is 2 or more, not {self.simulations}")
         if not 0 <= self.epsilon < np.inf:

@@ -17,6 +17,7 @@ from jaxtyping import PRNGKeyArray
 from sbibench.core.errors import DeadlineError, SamplingError, UsageError
 from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.problem import Problem
+from sbibench.core.settings import check_types
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.adjustment import Adjustment, adjust
 from sbibench.inference.particles import Particles
@@ -77,6 +78,7 @@ class SMCABC:
     amortized: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.population is not None and self.population < 2:
             raise UsageError(f"population is 2 or more, not {self.population}")
         if not 0 < self.quantile < 1:

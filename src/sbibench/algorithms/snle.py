@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from jaxtyping import PRNGKeyArray
 
 from sbibench.core.problem import Problem
+from sbibench.core.settings import check_types
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.estimator import likelihood_flow
@@ -54,6 +55,7 @@ class SNLE:
     invalid: InvalidPolicy = "refuse"
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_rounds(self.rounds)
 
     @property

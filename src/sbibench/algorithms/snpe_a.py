@@ -19,6 +19,7 @@ from jaxtyping import PRNGKeyArray
 from sbibench.core import priors
 from sbibench.core.errors import UsageError
 from sbibench.core.problem import Problem
+from sbibench.core.settings import check_types
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.features import Features
 from sbibench.inference.mdn import MDNParams, MixtureDensity, mixture_density
@@ -82,6 +83,7 @@ class SNPEA:
     amortized: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_rounds(self.rounds)
         check_proposals(self.max_proposals)
 

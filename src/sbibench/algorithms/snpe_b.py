@@ -13,6 +13,7 @@ from jaxtyping import PRNGKeyArray
 
 from sbibench.core import priors
 from sbibench.core.problem import Problem
+from sbibench.core.settings import check_types
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.atoms import balance_weights, weighted_loss
 from sbibench.inference.density import DensityEstimator
@@ -57,6 +58,7 @@ class SNPEB:
     max_proposals: int = 200_000
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_rounds(self.rounds)
         check_proposals(self.max_proposals)
 

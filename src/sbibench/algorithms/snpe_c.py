@@ -14,8 +14,10 @@ from jaxtyping import PRNGKeyArray
 from sbibench.core import priors
 from sbibench.core.errors import UsageError
 from sbibench.core.problem import Problem
+from sbibench.core.settings import check_types
 from sbibench.core.simulator import InvalidPolicy
 from sbibench.inference.atoms import atomic_loss
+from sbibench.inference.contrast import check_size
 from sbibench.inference.density import DensityEstimator
 from sbibench.inference.flows import conditional_flow
 from sbibench.inference.learning import fit_flow
@@ -61,9 +63,11 @@ class SNPEC:
     max_proposals: int = 200_000
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_rounds(self.rounds)
         if self.atoms < 2:
             raise UsageError(f"atoms are 2 or more, not {self.atoms}")
+        check_size(self.atoms, self.training.batch_size)
         check_proposals(self.max_proposals)
 
     @property

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from jaxtyping import PRNGKeyArray
 
 from sbibench.core.problem import Problem
+from sbibench.core.settings import check_types
 from sbibench.core.simulator import InvalidPolicy
+from sbibench.inference.contrast import check_size
 from sbibench.inference.learning import learn_by_mcmc
 from sbibench.inference.mcmc import MCMC, MCMCPosterior
 from sbibench.inference.ratio import Classifier, ratio
@@ -53,6 +55,8 @@ class SNRE:
     invalid: InvalidPolicy = "refuse"
 
     def __post_init__(self) -> None:
+        check_types(self)
+        check_size(self.classifier.contrastive, self.training.batch_size)
         check_rounds(self.rounds)
 
     @property

@@ -10,11 +10,19 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
-from numpyro.distributions import Distribution, constraints
+from numpyro.distributions import (
+    Delta,
+    Distribution,
+    ExpandedDistribution,
+    ImproperUniform,
+    Independent,
+    constraints,
+)
 from numpyro.distributions.transforms import biject_to
 
 from sbibench.core.blocks import map_rows
 from sbibench.core.errors import UsageError
+from sbibench.core.resolution import unresolved, warn_of
 
 
 def check_prior(prior: Distribution) -> None:
@@ -29,6 +37,16 @@ def check_prior(prior: Distribution) -> None:
             f"a prior has batch shape () and event shape (d,), this one has {prior.batch_shape} "
             f"and {prior.event_shape}; call .to_event(1) on a distribution over d numbers"
         )
+    base = prior
+    while isinstance(base, ExpandedDistribution | Independent):
+        base = base.base_dist
+    if prior.support.is_discrete:
+        raise UsageError(
+            f"a prior over real numbers is wanted, {type(base).__name__} is discrete; leave whole "
+            "numbers to the simulator"
+        )
+    if isinstance(base, Delta | ImproperUniform):
+        raise UsageError(f"{type(base).__name__} is no prior: it has no density or no samples")
     if biject_to(prior.support).inverse_shape(prior.event_shape) != prior.event_shape:
         raise UsageError(
             f"the support of the prior, {type(prior).__name__}, has fewer dimensions than θ has "
@@ -93,6 +111,7 @@ class Rows:
 
         self.prior = prior
         self._sample = prior.sample
+        self._seen = False
         self._inside = bound(inside)
         self.log_density = bound(log_prob)
         """θ [d] -> log p(θ), pure JAX, the same object always."""
@@ -101,7 +120,12 @@ class Rows:
 
     def sample(self, key: PRNGKeyArray, n: int) -> np.ndarray:
         """Draw n samples [n, d], float32; the first rows do not depend on n."""
-        return self.single(map_rows(self._sample, key=key, n=n))
+        thetas = map_rows(self._sample, key=key, n=n)
+        if not self._seen and (coarse := unresolved(thetas)) is not None:
+            self._seen = True
+            if coarse.any():
+                warn_of("parameters", coarse, thetas, "in the prior and add it in the simulator")
+        return self.single(thetas)
 
     def single(self, thetas: Any) -> np.ndarray:
         """Round rows θ [n, d] to float32 so that none inside the support is rounded out of it.

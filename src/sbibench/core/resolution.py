@@ -1,4 +1,4 @@
-"""Whether float32, in which networks and algorithms see data, still tells data values apart."""
+"""Whether float32, in which networks and algorithms see data and θ, tells their values apart."""
 
 import warnings
 
@@ -22,7 +22,7 @@ _WHOLE = 2.0**24
 
 
 class PrecisionWarning(UserWarning):
-    """Data whose values float32 can't tell apart well enough."""
+    """Data or parameters whose values float32 can't tell apart well enough."""
 
 
 class Resolution:
@@ -53,7 +53,7 @@ class Resolution:
         self._rows.clear()
         self._found = unresolved(finite)
         if self._found is not None and self._found.any():
-            warn_of(self._found, finite)
+            warn_of("data columns", self._found, finite, "in the simulator and from x_obs alike")
 
 
 def spread(xs: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ def spread(xs: np.ndarray) -> np.ndarray:
 
 
 def unresolved(xs: np.ndarray) -> np.ndarray | None:
-    """Return which columns of finite data [n, p], float64, float32 rounds too coarsely, bool [p].
+    """Return which columns of finite values [n, p], float64, float32 rounds too coarsely, bool [p].
 
     A column whose spread is less than `LEAST` steps of float32 at its median: its values are large
     and differ by little. Constant columns, which tell nothing in any precision, and whole numbers
@@ -83,15 +83,15 @@ def unresolved(xs: np.ndarray) -> np.ndarray | None:
     return np.asarray((wide < LEAST * step) & ~exact & ~constant)
 
 
-def warn_of(columns: np.ndarray, xs: np.ndarray) -> None:
-    """Warn that these columns, bool [p], of data [n, p] are rounded too coarsely."""
+def warn_of(what: str, columns: np.ndarray, xs: np.ndarray, where: str) -> None:
+    """Warn that these columns, bool [p], of values [n, p] are rounded too coarsely."""
     first = int(np.flatnonzero(columns)[0])
     middle, wide = float(np.median(xs[:, first])), float(spread(xs[:, [first]])[0])
     warnings.warn(
-        f"data columns {np.flatnonzero(columns).tolist()} (counted from 0) hold large numbers that "
+        f"{what} {np.flatnonzero(columns).tolist()} (counted from 0) hold large numbers that "
         f"differ by little (column {first}: about {middle:.6g}, spread {wide:.2g}), and "
-        "algorithms see them in float32, which rounds the difference away. Subtract a constant in "
-        "the simulator and from x_obs alike, or change the unit",
+        "algorithms see them in float32, which rounds the difference away. Subtract a constant "
+        f"{where}, or change the unit",
         PrecisionWarning,
         stacklevel=2,
     )

@@ -1,11 +1,14 @@
 """From names and values, as in a file or on a command line, to a frozen dataclass of settings."""
 
 import dataclasses
+import numbers
+import types
 import typing
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from sbibench.core.errors import UsageError
 from sbibench.core.names import unknown
@@ -14,6 +17,41 @@ from sbibench.core.names import unknown
 def _fields(cls: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
     return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
+
+
+_NUMBERS: Mapping[Any, Any] = {
+    bool: (bool, np.bool_),
+    int: numbers.Integral,
+    float: numbers.Real,
+}
+_WORDS = {bool: "True or False", int: "a whole number", float: "a number", type(None): "None"}
+
+
+def check_types(settings: Any) -> None:
+    """Raise `UsageError` if a field of a dataclass is of another type than it says, or no choice.
+
+    A dataclass by itself takes anything; called when it is made, this tells before anything is
+    simulated. NumPy's numbers are numbers.
+    """
+    for name, kind in _fields(type(settings)).items():
+        value = getattr(settings, name)
+        kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+        if not any(_is(value, k) for k in kinds):
+            raise UsageError(f"{name} is {' or '.join(map(_said, kinds))}, not {value!r}")
+
+
+def _is(value: Any, kind: Any) -> bool:
+    if typing.get_origin(kind) is typing.Literal:
+        return isinstance(value, str) and value in typing.get_args(kind)
+    if kind in (int, float) and isinstance(value, bool):
+        return False
+    return isinstance(value, _NUMBERS.get(kind, kind))
+
+
+def _said(kind: Any) -> str:
+    if typing.get_origin(kind) is typing.Literal:
+        return " or ".join(map(repr, typing.get_args(kind)))
+    return _WORDS.get(kind) or f"a {kind.__name__}"
 
 
 def leaves(cls: Any, prefix: str = "") -> dict[str, Any]:

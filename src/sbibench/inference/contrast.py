@@ -17,6 +17,14 @@ def others(rows: Float[Array, "n *d"], size: int) -> Float[Array, "k n *d"]:
     return jnp.stack([jnp.roll(rows, -k, 0) for k in range(size)])
 
 
+def check_size(size: int, batch_size: int) -> None:
+    """Raise `UsageError` unless a batch has so many θ for each x."""
+    if size > batch_size:
+        raise UsageError(
+            f"a contrastive set of {size} is more than the batch of {batch_size}; raise batch_size"
+        )
+
+
 def contrast(
     score: Callable[[Array, Array], Array],
     thetas: Float[Array, "n d"],
@@ -37,10 +45,6 @@ def contrast(
         How many θ each x meets, its own among them.
     """
     n = len(xs)
-    if size > n:
-        raise UsageError(
-            f"a contrastive set of {size} is more than the batch of {n}; raise batch_size"
-        )
     sets = others(thetas, size)
     scores = score(sets.reshape(size * n, -1), jnp.tile(xs, (size, 1))).reshape(size, n)
     again = jnp.all(sets[1:] == thetas[None], -1)

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from sbibench.core.errors import UsageError
 from sbibench.core.keys import numpy_rng
+from sbibench.core.settings import check_types
 from sbibench.inference.networks import ResidualNet
 from sbibench.inference.spline import SLOPE_1, inverse_spline, spline
 
@@ -54,6 +55,7 @@ class SplineFlow:
     bound: float = 4.0
 
     def __post_init__(self) -> None:
+        check_types(self)
         for name, least in (("transforms", 1), ("hidden", 1), ("blocks", 0), ("bins", 2)):
             if getattr(self, name) < least:
                 raise UsageError(f"{name} is {least} or more, not {getattr(self, name)}")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from sbibench.core.settings import check_types
 from sbibench.inference.coupling import SplineFlow
 from sbibench.inference.maf import MaskedFlow
 
@@ -31,6 +32,7 @@ class DensityEstimator:
     bound: float = 4.0
 
     def __post_init__(self) -> None:
+        check_types(self)
         _ = self.architecture  # says at once what is impossible
 
     @property

@@ -16,6 +16,7 @@ import numpy as np
 from sbibench.core.deadline import FOREVER, Deadline
 from sbibench.core.errors import UsageError
 from sbibench.core.problem import Progress, silent
+from sbibench.core.settings import check_types
 from sbibench.inference.pls import pls_axes
 from sbibench.inference.standardize import constant_columns
 
@@ -52,6 +53,7 @@ class Forest:
     linear: float = 0.9
 
     def __post_init__(self) -> None:
+        check_types(self)
         for name in ("trees", "min_node", "tried"):
             value = getattr(self, name)
             if value is not None and value < 1:

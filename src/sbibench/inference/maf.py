@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from sbibench.core.errors import UsageError
 from sbibench.core.keys import numpy_rng
 from sbibench.core.precision import SINGLE
+from sbibench.core.settings import check_types
 
 SMALLEST = 1e-3
 """Least factor by which a step scales a coordinate."""
@@ -48,6 +49,7 @@ class MaskedFlow:
     blocks: int = 2
 
     def __post_init__(self) -> None:
+        check_types(self)
         for name in ("transforms", "hidden", "blocks"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is 1 or more, not {getattr(self, name)}")

@@ -18,6 +18,7 @@ from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info, check_count, check_same_x
 from sbibench.core.precision import SINGLE
 from sbibench.core.problem import Progress, checked_x, silent
+from sbibench.core.settings import check_types
 from sbibench.inference import packing
 from sbibench.inference.estimator import Estimator
 from sbibench.inference.features import Features
@@ -45,6 +46,7 @@ class MCMC:
     slice: SliceSampling = field(default_factory=SliceSampling)
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.chains < 1 or self.candidates < self.chains:
             raise UsageError("chains are 1 or more, and candidates no fewer than chains")
 

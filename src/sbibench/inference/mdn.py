@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sbibench.core.errors import UsageError
 from sbibench.core.precision import SINGLE
+from sbibench.core.settings import check_types
 from sbibench.inference.mixture import Mixture
 from sbibench.inference.networks import ResidualNet
 from sbibench.inference.standardize import Standardizer
@@ -42,6 +43,7 @@ class MixtureDensity:
     blocks: int = 2
 
     def __post_init__(self) -> None:
+        check_types(self)
         for name in ("components", "hidden", "blocks"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is 1 or more, not {getattr(self, name)}")

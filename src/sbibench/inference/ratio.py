@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sbibench.core.errors import UsageError
+from sbibench.core.settings import check_types
 from sbibench.inference.contrast import contrast
 from sbibench.inference.estimator import Estimator
 from sbibench.inference.networks import NormalizedNet, ResidualNet
@@ -40,6 +41,7 @@ class Classifier:
     contrastive: int = 10
 
     def __post_init__(self) -> None:
+        check_types(self)
         for name, least in (("hidden", 1), ("blocks", 1), ("contrastive", 2)):
             if getattr(self, name) < least:
                 raise UsageError(f"{name} is {least} or more, not {getattr(self, name)}")

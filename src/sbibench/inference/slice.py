@@ -18,6 +18,7 @@ from jaxtyping import Array, PRNGKeyArray
 from sbibench.core.errors import SamplingError, UsageError
 from sbibench.core.posterior import Info
 from sbibench.core.problem import Progress, silent
+from sbibench.core.settings import check_types
 from sbibench.inference import slice_steps
 from sbibench.inference.slice_steps import Chains, spread
 
@@ -48,6 +49,7 @@ class SliceSampling:
     max_in: int = 100
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.warmup < 0:
             raise UsageError(f"warmup is 0 sweeps or more, not {self.warmup}")
         if self.thinning < 1:

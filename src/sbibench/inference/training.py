@@ -24,6 +24,7 @@ from sbibench.core.keys import numpy_rng
 from sbibench.core.posterior import Info
 from sbibench.core.precision import SINGLE
 from sbibench.core.problem import Progress, silent
+from sbibench.core.settings import check_types
 
 CHUNK = 50
 """Minibatches per call of the compiled program, at most."""
@@ -68,6 +69,7 @@ class Training:
     max_epochs: int = 2000
 
     def __post_init__(self) -> None:
+        check_types(self)
         for name in ("batch_size", "learning_rate", "clip_norm", "patience", "max_epochs"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} must be positive, not {getattr(self, name)!r}")

@@ -60,8 +60,9 @@ def density(task: Task) -> Any:
         shape = jax.eval_shape(log_likelihood, theta, x).shape
     except TypeError as error:
         raise UsageError(
-            f"log_likelihood of {task.name} can't be compiled; write it for one θ and one x in "
-            "jax.numpy, without `if` on values"
+            f"log_likelihood of {task.name} can't be compiled; write it as a function of one θ "
+            "and one x in jax.numpy, without `if` on values. JAX says: "
+            f"{str(error).splitlines()[0]}"
         ) from error
     if shape != ():
         raise UsageError(f"log_likelihood of {task.name} must return one number, not shape {shape}")
