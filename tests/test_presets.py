@@ -19,7 +19,7 @@ NEURAL = {"npe", "nle", "nre", "snle", "snre", "snpe_a", "snpe_b", "snpe_c"}
 MORE = {
     "rf_abc": {"forest": Forest(min_node=5)},
     "snpe_b": {"weights": "own"},
-    "snpe_c": {"combined": False},
+    "snpe_c": {"combined": False, "warm_start": True},
     "snle": {"warm_start": True},
     "snre": {"warm_start": True},
     "sl": {"chains": 1, "candidates": 10_000, "warmup": 1000},
@@ -107,7 +107,6 @@ def test_a_suite_names_a_preset_and_changes_it(tmp_path):
     [
         ("npe", {}, "94e2f278097cb99d"),
         ("rej_abc", {}, "6260abcfed34d3db"),
-        ("snpe_c", {"training.patience": 8}, "bcc1b8d753e42ed0"),  # its default until then
     ],
 )
 def test_identities_are_those_of_before_there_were_presets(name, changed, identity):

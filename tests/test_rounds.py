@@ -66,6 +66,11 @@ def test_too_small_a_budget_is_refused_before_simulating(toy_task, key, name):
         registry.ALGORITHMS.get(name)(rounds=0)
 
 
+def test_a_method_without_rounds_is_not_told_to_have_fewer(toy_task, key):
+    with pytest.raises(UsageError, match=r"training needs 2 .* the budget is 1; raise it$"):
+        registry.ALGORITHMS.get("npe")().fit(key, toy_task.problem(1, 1))
+
+
 @pytest.mark.parametrize("name", ["nle", "nre", *SEQUENTIAL])
 def test_dropping_is_refused_unless_it_is_allowed_and_is_then_recorded(toy_task, key, name):
     def simulate(key, theta):
@@ -135,7 +140,7 @@ def test_balance_weights_are_bounded_by_the_number_of_rounds():
     np.testing.assert_allclose(weights, direct, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["snle", "snre"])
+@pytest.mark.parametrize("name", ["snle", "snpe_c", "snre"])
 def test_a_round_trains_anew_on_scales_of_all_rows_unless_it_starts_warm(toy_task, key, name):
     short = Training(max_epochs=1, learning_rate=1e-9, averaging=0.0)
     scales, weights = {}, {}

@@ -44,6 +44,10 @@ class SNPEC:
         Architecture of the density estimator.
     training
         How it is trained.
+    warm_start
+        Whether a round goes on from the weights and scales of the round before. Otherwise it starts
+        anew: weights that were trained on few rows generalise worse than new ones once there are
+        more (Ash & Adams 2020).
     log_data
         Whether the network sees positive data columns that span orders of magnitude as logarithms.
     invalid
@@ -58,6 +62,7 @@ class SNPEC:
     combined: bool = True
     flow: DensityEstimator = field(default_factory=DensityEstimator)
     training: Training = field(default_factory=Training)
+    warm_start: bool = False
     log_data: bool = True
     invalid: InvalidPolicy = "refuse"
     max_proposals: int = 200_000
@@ -104,6 +109,7 @@ class SNPEC:
                 self.max_proposals,
                 previous,
                 log_data=self.log_data,
+                warm_start=self.warm_start,
             )
 
         posterior: TruncatedPosterior = run_rounds(key, problem, self.rounds, learn, self.invalid)
@@ -111,4 +117,4 @@ class SNPEC:
 
 
 ALGORITHM = SNPEC
-PAPER = SNPEC(combined=False, training=TOOLBOX, log_data=False)
+PAPER = SNPEC(combined=False, training=TOOLBOX, warm_start=True, log_data=False)

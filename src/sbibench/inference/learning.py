@@ -27,6 +27,7 @@ def fit_flow(
     previous: TruncatedPosterior | None = None,
     *,
     log_data: bool,
+    warm_start: bool = True,
 ) -> TruncatedPosterior:
     """Train a flow on rows (θ [n, d], x [n, p], ...) and return its posterior.
 
@@ -35,15 +36,17 @@ def fit_flow(
     loss
         What is minimised; it takes these rows.
     previous
-        A posterior of the same flow, from whose weights and scalings the training starts.
+        A posterior of the same flow, from the round before. Data are seen as it sees them.
     log_data
         Whether positive data columns that span orders of magnitude are seen as logarithms.
+    warm_start
+        Whether the training goes on from the weights and scales of `previous`, or starts anew.
     """
     init_key, train_key = random.split(key)
     xs = rows[1]
     features = previous.features if previous else Features.fit(rows[1], log_data=log_data)
     rows = (rows[0], features(rows[1]), *rows[2:])
-    start = previous.params if previous else flow.init(init_key, rows[0], rows[1])
+    start = previous.params if previous and warm_start else flow.init(init_key, rows[0], rows[1])
     params, info = train(train_key, loss, start, rows, training, problem.deadline, problem.progress)
     note_constant(info, xs)
     return TruncatedPosterior(

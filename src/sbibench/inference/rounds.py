@@ -70,9 +70,10 @@ def run_rounds(
     """
     budget = problem.simulator.left
     if budget < least * rounds:
+        need = f"{rounds} rounds need" if rounds > 1 else "training needs"
+        mend = "raise it or set fewer rounds" if rounds > 1 else "raise it"
         raise UsageError(
-            f"{rounds} rounds need {least * rounds} simulations or more, the budget is {budget}; "
-            "raise it or set fewer rounds"
+            f"{need} {least * rounds} simulations or more, the budget is {budget}; {mend}"
         )
     if rounds > 1:
         problem.simulator.demand()

@@ -57,15 +57,16 @@ def density(task: Task) -> Any:
     log_likelihood, space = task.log_likelihood, coordinates(task.prior)
     theta, x = (jax.ShapeDtypeStruct((n,), np.float64) for n in (task.d, task.p))
     try:
-        shape = jax.eval_shape(log_likelihood, theta, x).shape
+        value = jax.eval_shape(log_likelihood, theta, x)
     except TypeError as error:
         raise UsageError(
             f"log_likelihood of {task.name} can't be compiled; write it as a function of one θ "
             "and one x in jax.numpy, without `if` on values. JAX says: "
             f"{str(error).splitlines()[0]}"
         ) from error
+    shape = getattr(value, "shape", type(value).__name__)
     if shape != ():
-        raise UsageError(f"log_likelihood of {task.name} must return one number, not shape {shape}")
+        raise UsageError(f"log_likelihood of {task.name} must return one number, not {shape}")
 
     def parts(x: Float[Array, " p"], u: Float[Array, " d"]) -> tuple[Any, Any]:
         return space.log_prior(u), log_likelihood(space.to_support(u), x)
