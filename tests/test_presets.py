@@ -18,7 +18,7 @@ from sbibench.runner.suite_file import load as load_suite
 NEURAL = {"npe", "nle", "nre", "snle", "snre", "snpe_a", "snpe_b", "snpe_c"}
 MORE = {
     "rf_abc": {"forest": Forest(min_node=5)},
-    "snpe_b": {"weights": "own"},
+    "snpe_b": {"weights": "own", "warm_start": True},
     "snpe_c": {"combined": False, "warm_start": True},
     "snle": {"warm_start": True},
     "snre": {"warm_start": True},

@@ -140,7 +140,7 @@ def test_balance_weights_are_bounded_by_the_number_of_rounds():
     np.testing.assert_allclose(weights, direct, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["snle", "snpe_c", "snre"])
+@pytest.mark.parametrize("name", ["snle", "snpe_b", "snpe_c", "snre"])
 def test_a_round_trains_anew_on_scales_of_all_rows_unless_it_starts_warm(toy_task, key, name):
     short = Training(max_epochs=1, learning_rate=1e-9, averaging=0.0)
     scales, weights = {}, {}

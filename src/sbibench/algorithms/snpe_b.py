@@ -40,6 +40,10 @@ class SNPEB:
         Architecture of the density estimator.
     training
         How it is trained.
+    warm_start
+        Whether a round goes on from the weights and scales of the round before. Otherwise it starts
+        anew: weights that were trained on few rows generalise worse than new ones once there are
+        more (Ash & Adams 2020).
     log_data
         Whether the network sees positive data columns that span orders of magnitude as logarithms.
     invalid
@@ -53,6 +57,7 @@ class SNPEB:
     weights: Literal["balance", "own"] = "balance"
     flow: DensityEstimator = field(default_factory=DensityEstimator)
     training: Training = field(default_factory=Training)
+    warm_start: bool = False
     log_data: bool = True
     invalid: InvalidPolicy = "refuse"
     max_proposals: int = 200_000
@@ -109,6 +114,7 @@ class SNPEB:
                 self.max_proposals,
                 previous,
                 log_data=self.log_data,
+                warm_start=self.warm_start,
             )
             learned.info["effective_simulations"] = float(weights.sum() ** 2 / (weights**2).sum())
             return learned
@@ -118,4 +124,4 @@ class SNPEB:
 
 
 ALGORITHM = SNPEB
-PAPER = SNPEB(weights="own", training=TOOLBOX, log_data=False)
+PAPER = SNPEB(weights="own", training=TOOLBOX, warm_start=True, log_data=False)

@@ -27,7 +27,7 @@ def fit_flow(
     previous: TruncatedPosterior | None = None,
     *,
     log_data: bool,
-    warm_start: bool = True,
+    warm_start: bool = False,
 ) -> TruncatedPosterior:
     """Train a flow on rows (θ [n, d], x [n, p], ...) and return its posterior.
 
