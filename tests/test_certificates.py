@@ -16,7 +16,7 @@ import scipy.stats
 import sbibench as sb
 from sbibench.cli import main
 from sbibench.core import priors, references, registry
-from sbibench.core.errors import NoReferenceError, UsageError
+from sbibench.core.errors import NoReferenceError, SamplingError, UsageError
 from sbibench.metrics.c2st import c2st
 from sbibench.reference import certify, checks, library
 from sbibench.reference.agreement import c2st_trees
@@ -120,6 +120,14 @@ def test_ranks_of_the_truth_are_uniform_or_not(toy_task):
     assert sum(good.histogram(10)["a"]) == 300
     assert calibrate(KEY, toy_task, too_narrow, 300, 50).p_value() < 1e-3
     assert calibrate(KEY, toy_task, lambda k, x, n: exact(k, x, n) + 0.3, 300, 50).p_value() < 1e-3
+
+
+def test_a_sampler_that_gives_up_says_why(toy_task):
+    def gives_up(key, x, n):
+        raise SamplingError("its reason")
+
+    with pytest.raises(SamplingError, match=r"gave up 20 of them \(the last: its reason\)"):
+        calibrate(KEY, toy_task, gives_up, 10, 5)
 
 
 def test_p_values_of_uniform_ranks_are_p_values():

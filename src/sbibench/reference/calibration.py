@@ -95,21 +95,21 @@ def calibrate(
     rng = numpy_rng(ties_key)
     drawn: list[np.ndarray] = []
     at: list[int] = []
-    left_out = 0
+    left_out, reason = 0, ""
     for i in np.flatnonzero(valid):
         if len(at) == observations:
             break
         try:
             drawn.append(sample(jax.random.fold_in(sampler_key, int(i)), xs[i], draws))
-        except SamplingError:
-            left_out += 1
+        except SamplingError as error:
+            left_out, reason = left_out + 1, f" (the last: {error})"
             continue
         at.append(int(i))
         progress("calibration", len(at), observations)
     if len(at) < observations:
         raise SamplingError(
             f"{task.name}: of {len(xs)} simulations from the prior {valid.sum()} are finite, and "
-            f"the sampler gave up {left_out} of them: too few are left for a calibration"
+            f"the sampler gave up {left_out} of them{reason}: too few are left for a calibration"
         )
     thetas, xs = thetas[at], xs[at]
     truth = _quantities(task, thetas[:, None], xs)[:, 0]

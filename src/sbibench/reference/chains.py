@@ -52,7 +52,9 @@ def starts(key: PRNGKeyArray, target: Target, n: int) -> np.ndarray:
     candidates = target.prior_draws(prior_key, CANDIDATES)
     _, log_like = target.parts(candidates)
     if not np.isfinite(log_like).any():
-        raise SamplingError(f"the likelihood is 0 at all of {CANDIDATES} draws of the prior")
+        raise SamplingError(
+            f"the likelihood is 0, or no number, at all {CANDIDATES} draws of the prior"
+        )
     weights = np.exp(log_like - log_like.max())
     return candidates[numpy_rng(rng_key).choice(CANDIDATES, n, p=weights / weights.sum())]
 

@@ -63,7 +63,7 @@ def tempered(
     us = target.prior_draws(prior_key, m)
     log_prior, log_like = target.parts(us)
     if not np.isfinite(log_like).any():
-        raise SamplingError(f"the likelihood is 0 at all of {m} draws of the prior")
+        raise SamplingError(f"the likelihood is 0, or no number, at all {m} draws of the prior")
     state: State = us, log_prior, log_like
     power, steps, evaluations = 0.0, 0, m
     while power < 1:
