@@ -59,6 +59,8 @@ def test_settings_of_an_algorithm_are_listed(capsys):
     flags = {row["flag"]: row["default"] for row in json.loads(out)}
     assert code == 0
     assert flags["--npe.flow.hidden"] == 50
+    shown = call(capsys, "algorithms", "npe")[1]
+    assert all(flag in shown for flag in flags)
 
 
 def test_a_run_is_kept_shown_and_not_run_twice(capsys, tmp_path):
@@ -73,9 +75,10 @@ def test_a_run_is_kept_shown_and_not_run_twice(capsys, tmp_path):
     assert {"fit", "simulate", "sample", "metrics", "compile"} <= set(record["seconds"])
     files = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*") if p.is_file()}
     assert len(files) == 2
-    code, out, _ = call(capsys, *command)
+    code, out, err = call(capsys, *command)
     assert code == 0
     assert "c2st" in out
+    assert "already; another --seed or --out runs it anew" in err
     told = re.search(r"300 samples are in (\S+\.npz): np\.load", out)
     samples = np.load(told[1])["samples"].astype(float)
     for i, name in enumerate(registry.TASKS.get("two_moons").parameter_names):
@@ -136,6 +139,7 @@ def test_a_time_limit_is_kept(capsys, tmp_path):
         (["run", "two_moons", "npe", "--npe.hiden", "3"], "did you mean 'flow.hidden'"),
         (["run", "two_moons", "npe", "--npe.hidden"], "needs a value"),
         (["run", "two_moons", "npe", "--npe.hidden", "many"], "Expected `int`"),
+        (["run", "two_moons", "npe", "--npe.log_data", "2"], "true or false is wanted"),
         (["run", "two_moons", "npe", "--buget", "3"], "did you mean '--budget'"),
         (["run", "two_moons"], "algorithm"),
         (["rum"], "run"),

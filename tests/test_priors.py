@@ -7,6 +7,7 @@ from jaxtyping import TypeCheckError
 
 from sbibench.core import priors
 from sbibench.core.errors import UsageError
+from sbibench.core.scipy_priors import as_prior
 
 PRIORS = {
     "box": dist.Uniform(np.array([-1.0, 0.0]), np.array([0.1, 0.3])).to_event(1),
@@ -61,13 +62,15 @@ def test_samples_are_prefixes_of_each_other(key):
         ("normal", "numpyro|Distribution"),
         (dist.Dirichlet(np.ones(3)), "leave out the parameters"),
         (dist.Poisson(np.ones(2)).to_event(1), "Poisson is discrete"),
+        ([dist.Normal(), dist.Poisson(3.0)], "Poisson is discrete"),
+        (dist.Categorical(np.ones(3) / 3), "CategoricalProbs is discrete"),
         (dist.Delta(np.zeros(2)).to_event(1), "Delta is no prior"),
         (dist.ImproperUniform(dist.constraints.real, (), (2,)), "ImproperUniform is no prior"),
     ],
 )
 def test_what_is_no_prior_is_refused(prior, message):
     with pytest.raises((UsageError, TypeCheckError), match=message):
-        priors.check_prior(prior)
+        priors.check_prior(as_prior(prior))
 
 
 def test_the_edge_of_the_support_has_a_finite_place_in_the_whole_space():

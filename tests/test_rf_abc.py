@@ -137,6 +137,13 @@ def test_a_support_that_is_no_product_of_intervals_is_refused(toy_task, key):
         RFABC(Forest(trees=10)).fit(key, task.problem(1, 200)).sample(key, 100)
 
 
+def test_one_simulation_makes_no_forest(toy_task, key):
+    problem = toy_task.problem(1, 1)
+    with pytest.raises(UsageError, match="2 simulations or more"):
+        RFABC().fit(key, problem)
+    assert problem.simulator.calls == 0
+
+
 @pytest.mark.parametrize("wrong", [{"trees": 0}, {"min_node": 0}, {"tried": 0}, {"linear": 1.5}])
 def test_impossible_settings_are_refused(wrong):
     with pytest.raises(UsageError):

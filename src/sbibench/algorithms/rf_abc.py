@@ -50,13 +50,20 @@ class RFABC:
 
         Raises
         ------
+        UsageError
+            If the budget is less than two simulations.
         InvalidSimulationsError
             If no simulation is finite, or by the policy `invalid`.
         DeadlineError
             If the time is over before there is a tree for each parameter.
         """
+        budget = problem.simulator.left
+        if budget < 2:
+            raise UsageError(
+                f"forests need 2 simulations or more, the budget is {budget}; raise it"
+            )
         prior_key, simulator_key, forest_key = random.split(key, 3)
-        simulations = problem.from_prior(prior_key, simulator_key, problem.simulator.left)
+        simulations = problem.from_prior(prior_key, simulator_key, budget)
         simulations = simulations.accept(self.invalid)
         thetas, xs = simulations.thetas, simulations.xs
         weights, trees = forest_weights(

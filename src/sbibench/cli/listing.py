@@ -4,7 +4,7 @@ import operator
 from typing import Any
 
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from sbibench.cli.console import Json, out, print_json
 from sbibench.core import registry, settings
@@ -65,7 +65,8 @@ def algorithms(name: str | None = None, *, as_json: Json = False) -> None:
         rows.append({"flag": f"--{name}.{path}", "type": shown_kind} | values)
     if as_json:
         return print_json(rows)
-    shown = Table("flag", "type", *presets, title=registry.ALGORITHMS.describe(name))
+    whole, folded = Column("flag", no_wrap=True), Column("type", overflow="fold")
+    shown = Table(whole, folded, *presets, title=registry.ALGORITHMS.describe(name))
     for row in rows:
         shown.add_row(row["flag"], *(escape(str(row[c])) for c in ("type", *presets)))
     return out.print(shown)

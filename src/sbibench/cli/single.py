@@ -99,8 +99,14 @@ def run(
     limits = Limits(time_limit)
     store = Results(directory)
     posteriors: list[Any] = []
-    for work in unfinished([run_spec], metric, store, retry=True):
+    left = unfinished([run_spec], metric, store, retry=True)
+    for work in left:
         _run_here(work, metric, limits, store, posteriors.append)
+    if not left:
+        err.print(
+            f"this run is in {directory} already; another --seed or --out runs it anew",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
     record = store.read(run_spec.id)
     assert record is not None
     if save and not posteriors and record.status == "done":

@@ -22,7 +22,17 @@ from numpyro.distributions.transforms import biject_to
 
 from sbibench.core.blocks import map_rows
 from sbibench.core.errors import UsageError
+from sbibench.core.product import Product
 from sbibench.core.resolution import unresolved, warn_of
+
+
+def _parts(prior: Distribution) -> list[Distribution]:
+    """Return the distributions that a prior is put together of."""
+    if isinstance(prior, Product):
+        return [part for factor in prior.parts for part in _parts(factor)]
+    if isinstance(prior, ExpandedDistribution | Independent):
+        return _parts(prior.base_dist)
+    return [prior]
 
 
 def check_prior(prior: Distribution) -> None:
@@ -32,21 +42,19 @@ def check_prior(prior: Distribution) -> None:
             "a prior is a distribution of numpyro, or frozen ones of scipy.stats, not "
             f"{type(prior).__name__}"
         )
+    for part in _parts(prior):
+        if part.support.is_discrete:
+            raise UsageError(
+                f"a prior over real numbers is wanted, {type(part).__name__} is discrete; leave "
+                "whole numbers to the simulator"
+            )
+        if isinstance(part, Delta | ImproperUniform):
+            raise UsageError(f"{type(part).__name__} is no prior: it has no density or no samples")
     if prior.batch_shape != () or len(prior.event_shape) != 1:
         raise UsageError(
             f"a prior has batch shape () and event shape (d,), this one has {prior.batch_shape} "
             f"and {prior.event_shape}; call .to_event(1) on a distribution over d numbers"
         )
-    base = prior
-    while isinstance(base, ExpandedDistribution | Independent):
-        base = base.base_dist
-    if prior.support.is_discrete:
-        raise UsageError(
-            f"a prior over real numbers is wanted, {type(base).__name__} is discrete; leave whole "
-            "numbers to the simulator"
-        )
-    if isinstance(base, Delta | ImproperUniform):
-        raise UsageError(f"{type(base).__name__} is no prior: it has no density or no samples")
     if biject_to(prior.support).inverse_shape(prior.event_shape) != prior.event_shape:
         raise UsageError(
             f"the support of the prior, {type(prior).__name__}, has fewer dimensions than θ has "

@@ -115,6 +115,7 @@ def build(
         return msgspec.convert(nested, cls, strict=not text)
     except msgspec.ValidationError as error:
         message = str(error).replace(" - at `$.", " at `").replace(" - at `$`", "")
+        message = message.replace("Expected `bool`, got `str`", "true or false is wanted")
         raise UsageError(f"settings of {what}: {message}") from error
 
 
