@@ -38,12 +38,13 @@ def test_an_edge(key):
     assert scipy.stats.kstest(draws[:, ::4].ravel(), "expon").pvalue > 1e-3
 
 
-def test_caps_are_reported_and_leave_the_distribution_as_it_is(key):
-    """Intervals a hundred times too short can't reach out far, which is slow, not wrong."""
-    tight = SliceSampling(warmup=0, thinning=40, max_out=4)
+@pytest.mark.parametrize(("caps", "width"), [({"max_out": 4}, 0.05), ({"max_in": 3}, 50.0)])
+def test_caps_are_reported_and_leave_the_distribution_as_it_is(key, caps, width):
+    """Intervals far too short can't reach out, too long ones not in: slow, not wrong."""
+    tight = SliceSampling(warmup=0, thinning=40, **caps)
     start = np.random.default_rng(1).normal(size=(500, 1))  # already distributed as it should be
     draws, info = slice_chains(
-        key, lambda u: -0.5 * u[0] ** 2, start, 3, tight, width=np.array([0.05])
+        key, lambda u: -0.5 * u[0] ** 2, start, 3, tight, width=np.array([width])
     )
     assert info["capped"] > 1000
     assert abs(np.corrcoef(start[:, 0], draws[:, -1, 0])[0, 1]) < 0.9  # they did move

@@ -31,6 +31,11 @@ from sbibench.inference.synthetic import SyntheticLikelihood
 EVALUATIONS = 7
 """What an update along one axis takes, about: the ends of the interval and some tries inside."""
 
+TRIES = 10
+"""Tries inside the interval, at most. Where the estimate at a chain's place is far too high nearly
+all fail; the chain stays then, which leaves the posterior as it is, since the same tries would be
+made on the way back. With a hundred such chains used up most of the budget."""
+
 
 @dataclass(frozen=True)
 class SL:
@@ -116,7 +121,7 @@ class SL:
             simulator_key, problem, self.simulations, self.epsilon, self.invalid
         )
         us, log_f = self._start(start_key, problem, likelihood)
-        chains = HostChains(chain_key, us, log_f, SliceSampling())
+        chains = HostChains(chain_key, us, log_f, SliceSampling(max_in=TRIES))
         info: Info = {}
         try:
             self._run(chains, problem, likelihood)
