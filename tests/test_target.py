@@ -102,8 +102,8 @@ def test_no_likelihood_no_target(toy_task):
         (lambda theta, x: -np.linalg.norm(np.asarray(theta) - x), "jax.numpy"),
         (lambda theta: theta[0], "2 were given"),
         (lambda theta, x: 0.0 if theta[0] > x[0] else -1.0, "without `if`"),
-        (lambda theta, x: -((theta - x) ** 2), r"one number, not \(2,\)"),
-        (lambda theta, x: (theta[0], x[0]), "one number, not tuple"),
+        (lambda theta, x: -((theta - x) ** 2), r"one number, not shape \(2,\)"),
+        (lambda theta, x: (theta[0], x[0]), "one number, not a tuple"),
     ],
 )
 def test_a_likelihood_that_cannot_be_compiled_is_refused(toy_task, log_likelihood, said):

@@ -34,7 +34,8 @@ EVALUATIONS = 7
 TRIES = 10
 """Tries inside the interval, at most. Where the estimate at a chain's place is far too high nearly
 all fail; the chain stays then, which leaves the posterior as it is, since the same tries would be
-made on the way back. With a hundred such chains used up most of the budget."""
+made on the way back. All chains are cut to the slowest, which made half as many sweeps with a
+hundred (gaussian_linear: 84 in place of 159)."""
 
 
 @dataclass(frozen=True)

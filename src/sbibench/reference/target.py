@@ -64,9 +64,9 @@ def density(task: Task) -> Any:
             "and one x in jax.numpy, without `if` on values. JAX says: "
             f"{str(error).splitlines()[0]}"
         ) from error
-    shape = getattr(value, "shape", type(value).__name__)
-    if shape != ():
-        raise UsageError(f"log_likelihood of {task.name} must return one number, not {shape}")
+    found = f"shape {value.shape}" if hasattr(value, "shape") else f"a {type(value).__name__}"
+    if found != "shape ()":
+        raise UsageError(f"log_likelihood of {task.name} must return one number, not {found}")
 
     def parts(x: Float[Array, " p"], u: Float[Array, " d"]) -> tuple[Any, Any]:
         return space.log_prior(u), log_likelihood(space.to_support(u), x)
